@@ -1,0 +1,86 @@
+// Plan: every decision about a kernel, as plain data, made by one pure function.
+//
+//     TapTable + KernelRequest + MachineModel  --plan_kernel-->  Plan  --emit_kernel-->  bytes
+//
+// Two kernel families (jit/README.md shows the code of each):
+//   stream    the loop over the stream is inside; the values of up to taps_per_group taps sit in
+//             registers. For long streams; the stream is walked in panels so that the gathered
+//             streams of one block stay in L2.
+//   resident  short streams: all vectors of rows_per_group rows stay in registers while all
+//             their taps execute; no loop. The stream length is part of the code.
+//
+// A kernel is cut into *chunks*: `parts` (ranges of rows, disjoint, what threads share out,
+// balanced by taps) times `blocks` (ranges of gathered streams, executed in order).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sparsejit/machine.h"
+#include "sparsejit/taps.h"
+
+namespace sparsejit {
+
+enum class Pass { forward, backward };
+enum class KernelFamily { stream, resident };
+
+const char* to_text(Pass pass);
+const char* to_text(KernelFamily family);
+
+// Distance in floats between consecutive streams of each operand. They become immediates.
+struct Pitches {
+  int64_t gathered = 0;  // forward: x          backward: dy
+  int64_t own = 0;       // forward: y          backward: dx (unused without dx)
+  int64_t paired = 0;    // forward: unused     backward: x
+  bool operator==(const Pitches&) const = default;
+};
+
+struct KernelRequest {
+  Pass pass = Pass::forward;
+  int64_t length = 0;     // floats of a stream, a positive multiple of the lanes
+  Pitches pitches;        // 0: the operand is packed, the plan chooses its pitch
+  bool want_own = true;   // backward: false leaves dx out (first layer of a network)
+  bool operator==(const KernelRequest&) const = default;
+};
+
+struct Chunk {
+  int32_t part = 0;
+  int32_t block = 0;
+  int64_t taps = 0;
+  bool operator==(const Chunk&) const = default;
+};
+
+struct Plan {
+  Pass pass = Pass::forward;
+  KernelFamily family = KernelFamily::stream;
+  bool want_own = true;
+  int vectors = 0;         // resident: vectors of one stream; stream: 1
+  int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
+  int rows_per_group = 1;  // resident forward: rows interleaved so that they share loads
+  bool packed_values = false;  // values are read in the table's order, not by value index
+  int64_t panel = 0;           // floats of the stream a call covers at most
+  Pitches pitches;             // complete: none is 0, except unused ones
+  int64_t block_streams = 0;   // gathered streams of one block
+  int32_t blocks = 1;
+  std::vector<int64_t> part_begin;  // parts+1 row numbers
+  std::vector<Chunk> chunks;        // block-major: all parts of block 0, then of block 1, ...
+  int64_t code_bytes_estimate = 0;
+
+  int32_t parts() const { return static_cast<int32_t>(part_begin.size()) - 1; }
+  bool operator==(const Plan&) const = default;
+};
+
+// Longest stream the resident family takes, in vectors.
+inline constexpr int kMaxResidentVectors = 8;
+
+// Pure. Depends on nothing but its arguments.
+Plan plan_kernel(const TapTable& table, const KernelRequest& request, const MachineModel& machine);
+
+// Pitch for a packed or freely chosen buffer of `length` floats: whole cache lines and no
+// multiple of 1 KiB, which would map every stream to the same few L1 sets.
+int64_t stream_pitch(int64_t length);
+
+std::string to_text(const Plan& plan);
+
+}  // namespace sparsejit

@@ -1,0 +1,120 @@
+// Layer: one sparse layer, ready to run. `compile_layer(mask)` makes it.
+//
+//     Mask mask = Mask::from_nonzeros(weight, {3072, 768});       // out x in
+//     Layer layer = compile_layer(mask);
+//     layer.run_forward(x, values, bias, y);                      // y = x W^T + bias
+//     layer.run_backward(x, dy, values, dx, d_values, d_bias);
+//     MaskChange change = layer.set_mask(new_mask);
+//     values = change.move(values);
+//
+// Values are the stored weights in row-major order of the mask (`weight[mask]`), float32.
+// All outputs are overwritten, never added to. A pruned weight does not touch its input: a NaN in
+// x reaches only outputs with a stored weight in its column, where a dense product would spread
+// it to all (0 * NaN). Gradients exist at stored weights only.
+//
+// Engines: native runs generated code, interpreted runs the same plan with AVX2 intrinsics,
+// portable is plain C++. native and interpreted agree bit for bit; portable agrees within
+// rounding. Results do not depend on the number of threads. Machine code is generated when a pass
+// first meets a shape (or at once, with LayerOptions::batch) and is shared through the cache.
+//
+// Errors: wrong shapes, strides, sizes or null data throw Error before anything is written.
+// Thread-safety: run_forward and run_backward may be called from several threads at once on one
+// layer; set_mask must not overlap any other call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sparsejit/mask.h"
+#include "sparsejit/plan.h"
+#include "sparsejit/runtime.h"
+#include "sparsejit/tensor_view.h"
+
+namespace sparsejit {
+
+enum class Engine { automatic, native, interpreted, portable };
+const char* to_text(Engine engine);
+
+enum class Layout { feature_major, row_major };
+
+struct LayerOptions {
+  // automatic measures native against interpreted on the first calls of each shape and keeps the
+  // faster. A forced engine that cannot run here falls back; explain() says why.
+  Engine engine = Engine::automatic;
+  // With batch > 0 both passes are compiled for it at once, for tensors of `layout`;
+  // feature-major ones with the distance `pitch` between features (0: stream_pitch(batch)).
+  int64_t batch = 0;
+  Layout layout = Layout::feature_major;
+  int64_t pitch = 0;
+  Runtime* runtime = nullptr;  // null: Runtime::shared()
+};
+
+// How value indices moved when a mask changed. Indices are row-major positions among the stored.
+struct MaskChange {
+  std::vector<int64_t> old_index;  // for each new value: its old index, or -1 if it is new
+  int64_t kept = 0;
+  int64_t added = 0;
+  int64_t removed = 0;
+  int64_t kernels_generated = 0;  // compiled anew; others came from the cache
+  int64_t kernels_reused = 0;
+  int64_t code_bytes = 0;         // of the kernels generated
+  double compile_seconds = 0;
+
+  bool changed() const { return added != 0 || removed != 0; }
+  // Carries values or optimizer state over; new weights start at `fresh`.
+  std::vector<float> move(std::span<const float> old_values, float fresh = 0.0F) const;
+};
+
+// What runs for one pass and shape, and why. Times are medians of the calls measured, 0 if none.
+struct KernelReport {
+  Pass pass = Pass::forward;
+  int64_t batch = 0;
+  Engine engine = Engine::automatic;  // automatic while still measuring
+  std::string reason;
+  Plan plan;
+  int64_t code_bytes = 0;  // of the generated code, 0 if none exists
+  double compile_seconds = 0;
+  double native_seconds = 0;
+  double interpreted_seconds = 0;
+};
+
+class Layer {
+ public:
+  // x (batch, cols), y (batch, rows), values nnz; bias rows or empty.
+  void run_forward(ConstTensorView x, std::span<const float> values, std::span<const float> bias,
+                   TensorView y) const;
+
+  // d_values nnz; dx may be empty (TensorView{}) when no gradient of the input is needed, d_bias
+  // may be empty too.
+  void run_backward(ConstTensorView x, ConstTensorView dy, std::span<const float> values,
+                    TensorView dx, std::span<float> d_values, std::span<float> d_bias) const;
+
+  // Replaces the mask (same shape). Kernels for the shapes seen so far are made ready for the new
+  // mask; an unchanged mask costs a comparison.
+  MaskChange set_mask(const Mask& mask);
+
+  const Mask& mask() const;
+  std::vector<KernelReport> report() const;
+  std::string explain() const;  // the report as text
+
+  struct Impl;
+  explicit Layer(std::unique_ptr<Impl> impl);
+  Layer(Layer&&) noexcept;
+  Layer& operator=(Layer&&) noexcept;
+  ~Layer();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+Layer compile_layer(const Mask& mask, const LayerOptions& options = {});
+
+// The value index map from one mask to another of the same shape; what set_mask returns, without
+// a layer.
+MaskChange compare_masks(const Mask& old_mask, const Mask& new_mask);
+
+}  // namespace sparsejit

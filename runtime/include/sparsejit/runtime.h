@@ -1,0 +1,53 @@
+// Runtime: what layers share: threads, code memory, the kernel cache.
+//
+// Most programs use the process-wide default, Runtime::shared(). A Runtime outlives its layers by
+// itself: layers hold a reference. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "sparsejit/machine.h"
+
+namespace sparsejit {
+
+struct RuntimeOptions {
+  int threads = 0;  // threads that execute a layer, the caller's included; 0: all cores
+  int64_t code_budget_bytes = int64_t{256} << 20;  // code kept in memory; 0: generate none
+  // Receives one line for each thing worth a warning; the library itself never prints.
+  std::function<void(const std::string&)> log;
+  // What plans believe of the machine; empty: the real one. For tests and experiments.
+  std::shared_ptr<const MachineModel> machine;
+};
+
+struct RuntimeStats {
+  int64_t kernels = 0;            // compiled kernels in the cache
+  int64_t code_bytes = 0;         // bytes of generated code held
+  int64_t cache_hits = 0;
+  int64_t cache_misses = 0;       // each one was a compile
+  int64_t compile_failures = 0;   // remembered, not retried
+  int64_t evictions = 0;
+  double compile_seconds = 0;
+};
+
+class Runtime {
+ public:
+  explicit Runtime(RuntimeOptions options = {});
+  static Runtime& shared();
+
+  RuntimeStats stats() const;
+  int threads() const;
+  const MachineModel& machine() const;
+  // Empty when executable memory can be had, else why not. Tries it once.
+  std::string executable_memory_problem() const;
+
+  struct Impl;
+  const std::shared_ptr<Impl>& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace sparsejit

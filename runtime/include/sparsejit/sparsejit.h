@@ -1,0 +1,8 @@
+// Everything a program needs: masks, layers, the runtime. Start at layer.h.
+#pragma once
+
+#include "sparsejit/error.h"
+#include "sparsejit/layer.h"
+#include "sparsejit/mask.h"
+#include "sparsejit/runtime.h"
+#include "sparsejit/tensor_view.h"
