@@ -50,8 +50,8 @@ class Mask {
   // `source` names the text in error messages.
   static Mask from_smtx(std::string_view text, std::string_view source = "smtx text");
   static Mask load_smtx(const std::string& path);
-  // Each entry is stored with probability 1-sparsity, independently; the same seed gives the same
-  // mask on every machine. Exactly round((1-sparsity)*rows*cols) entries are stored.
+  // Exactly round((1-sparsity)*rows*cols) entries, every choice equally likely; the same seed
+  // gives the same mask on every machine. 0 <= sparsity <= 1.
   static Mask random(MaskShape shape, double sparsity, uint64_t seed);
 
   int64_t rows() const;

@@ -38,9 +38,9 @@ struct Pitches {
 
 struct KernelRequest {
   Pass pass = Pass::forward;
-  int64_t length = 0;     // floats of a stream, a positive multiple of the lanes
-  Pitches pitches;        // 0: the operand is packed, the plan chooses its pitch
-  bool want_own = true;   // backward: false leaves dx out (first layer of a network)
+  int64_t length = 0;    // floats of a stream, a positive multiple of the lanes
+  Pitches pitches;       // 0: the operand is packed, the plan chooses its pitch
+  bool want_own = true;  // backward: false leaves dx out (first layer of a network)
   bool operator==(const KernelRequest&) const = default;
 };
 
@@ -55,9 +55,9 @@ struct Plan {
   Pass pass = Pass::forward;
   KernelFamily family = KernelFamily::stream;
   bool want_own = true;
-  int vectors = 0;         // resident: vectors of one stream; stream: 1
-  int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
-  int rows_per_group = 1;  // resident forward: rows interleaved so that they share loads
+  int vectors = 0;             // resident: vectors of one stream; stream: 1
+  int taps_per_group = 1;      // taps whose values (and accumulators) are held in registers
+  int rows_per_group = 1;      // resident forward: rows interleaved so that they share loads
   bool packed_values = false;  // values are read in the table's order, not by value index
   int64_t panel = 0;           // floats of the stream a call covers at most
   Pitches pitches;             // complete: none is 0, except unused ones
@@ -70,6 +70,15 @@ struct Plan {
   int32_t parts() const { return static_cast<int32_t>(part_begin.size()) - 1; }
   bool operator==(const Plan&) const = default;
 };
+
+// Positions [begin, end) in TapTable::taps.
+struct TapRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// The taps of one row that gather from one block of the plan.
+TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32_t block);
 
 // Longest stream the resident family takes, in vectors.
 inline constexpr int kMaxResidentVectors = 8;

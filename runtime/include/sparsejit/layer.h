@@ -61,7 +61,7 @@ struct MaskChange {
   int64_t removed = 0;
   int64_t kernels_generated = 0;  // compiled anew; others came from the cache
   int64_t kernels_reused = 0;
-  int64_t code_bytes = 0;         // of the kernels generated
+  int64_t code_bytes = 0;  // of the kernels generated
   double compile_seconds = 0;
 
   bool changed() const { return added != 0 || removed != 0; }

@@ -23,11 +23,11 @@ struct RuntimeOptions {
 };
 
 struct RuntimeStats {
-  int64_t kernels = 0;            // compiled kernels in the cache
-  int64_t code_bytes = 0;         // bytes of generated code held
+  int64_t kernels = 0;     // compiled kernels in the cache
+  int64_t code_bytes = 0;  // bytes of generated code held
   int64_t cache_hits = 0;
-  int64_t cache_misses = 0;       // each one was a compile
-  int64_t compile_failures = 0;   // remembered, not retried
+  int64_t cache_misses = 0;      // each one was a compile
+  int64_t compile_failures = 0;  // remembered, not retried
   int64_t evictions = 0;
   double compile_seconds = 0;
 };

@@ -19,9 +19,7 @@ struct BasicTensorView {
   int64_t feature_stride = 0;  // floats between consecutive features of one sample
 
   // A writable view can be read from.
-  operator BasicTensorView<const T>() const
-    requires(!std::is_const_v<T>)
-  {
+  operator BasicTensorView<const T>() const requires(!std::is_const_v<T>) {
     return {data, batch, features, batch_stride, feature_stride};
   }
   bool empty() const { return data == nullptr; }

@@ -1,0 +1,181 @@
+// Forward, resident family: short streams, no loop.
+//
+// The accumulators of rows_per_group rows (all vectors of each) stay in registers while the taps
+// of these rows execute, merged in source order. A source that several rows use is loaded once.
+// Two rows, one vector, taps row 0: s4, row 1: s4 s7:
+//
+//     vbroadcastss ymm0, [rcx + bias0]          accumulator of row 0
+//     vbroadcastss ymm1, [rcx + bias1]          accumulator of row 1
+//     vmovups ymm2, [rdi + s4]                  shared source
+//     vbroadcastss ymm15, [rdx + value0]
+//     vfmadd231ps ymm0, ymm15, ymm2
+//     vbroadcastss ymm15, [rdx + value1]
+//     vfmadd231ps ymm1, ymm15, ymm2
+//     vbroadcastss ymm15, [rdx + value2]        s7 has one user: straight from memory
+//     vfmadd231ps ymm1, ymm15, [rdi + s7]
+//     vmovups [rsi + own0], ymm0
+//     vmovups [rsi + own1], ymm1
+//
+// Merging does not change the order of any row's sum, so results equal the stream family's.
+#include <algorithm>
+#include <tuple>
+
+#include "emitters.h"
+
+namespace sparsejit {
+namespace {
+
+using namespace forward_registers;
+using Xbyak::Ymm;
+
+const Ymm kValue(15);
+
+struct MergedTap {
+  int32_t stream;
+  int32_t shift;
+  int32_t row;  // within the group
+  int64_t tap;  // position in the table
+};
+
+class ResidentForwardEmitter {
+ public:
+  ResidentForwardEmitter(const TapTable& table, const Plan& plan)
+      : table_(table), plan_(plan), operands_(table, plan), load_shared_(make_load_shared()) {
+    for (int row = 0; row < plan.rows_per_group; ++row) {
+      begin_.push_back(make_begin(row));
+      direct_.push_back(make_tap(row, false));
+      shared_.push_back(make_tap(row, true));
+      store_.push_back(make_store(row));
+    }
+  }
+
+  void operator()(CodeWriter& writer, const Chunk& chunk) {
+    const int64_t end = plan_.part_begin[chunk.part + 1];
+    for (int64_t row = plan_.part_begin[chunk.part]; row < end; row += plan_.rows_per_group) {
+      emit_rows(writer, row, static_cast<int>(std::min<int64_t>(plan_.rows_per_group, end - row)));
+    }
+  }
+
+ private:
+  Ymm accumulator(int row, int vector) const { return Ymm(row * plan_.vectors + vector); }
+  Ymm shared(int vector) const { return accumulator(plan_.rows_per_group, vector); }
+
+  Stencil make_begin(int row) const {
+    StencilBuilder builder;
+    builder.as().vbroadcastss(accumulator(row, 0), builder.slot(kBias));
+    for (int v = 1; v < plan_.vectors; ++v) {
+      builder.as().vmovaps(accumulator(row, v), accumulator(row, 0));
+    }
+    return builder.finish();
+  }
+
+  Stencil make_load_shared() const {
+    StencilBuilder builder;
+    if (plan_.rows_per_group > 1) {
+      for (int v = 0; v < plan_.vectors; ++v) {
+        builder.as().vmovups(shared(v), builder.slot(kGathered));
+      }
+    }
+    return builder.finish();
+  }
+
+  Stencil make_tap(int row, bool from_shared) const {
+    StencilBuilder builder;
+    auto& as = builder.as();
+    if (from_shared && plan_.rows_per_group == 1) return builder.finish();
+    as.vbroadcastss(kValue, builder.slot(kValues));
+    for (int v = 0; v < plan_.vectors; ++v) {
+      if (from_shared) {
+        as.vfmadd231ps(accumulator(row, v), kValue, shared(v));
+      } else {
+        as.vfmadd231ps(accumulator(row, v), kValue, builder.slot(kGathered));
+      }
+    }
+    return builder.finish();
+  }
+
+  Stencil make_store(int row) const {
+    StencilBuilder builder;
+    for (int v = 0; v < plan_.vectors; ++v) {
+      builder.as().vmovups(builder.slot(kOwn), accumulator(row, v));
+    }
+    return builder.finish();
+  }
+
+  void emit_rows(CodeWriter& writer, int64_t first_row, int rows) {
+    for (int r = 0; r < rows; ++r) {
+      operands_.clear();
+      operands_.bias(first_row + r);
+      writer.stamp(begin_[r], operands_.list());
+    }
+    merge(first_row, rows);
+    for (size_t at = 0; at < merged_.size();) at = emit_source(writer, first_row, at);
+    for (int r = 0; r < rows; ++r) {
+      operands_.clear();
+      for (int v = 0; v < plan_.vectors; ++v) operands_.own(first_row + r, v);
+      writer.stamp(store_[r], operands_.list());
+    }
+  }
+
+  void merge(int64_t first_row, int rows) {
+    merged_.clear();
+    for (int r = 0; r < rows; ++r) {
+      for (int64_t i = table_.row_begin[first_row + r]; i < table_.row_begin[first_row + r + 1];
+           ++i) {
+        merged_.push_back({table_.taps[i].stream, table_.taps[i].shift, r, i});
+      }
+    }
+    if (rows == 1) return;
+    std::sort(merged_.begin(), merged_.end(), [](const MergedTap& a, const MergedTap& b) {
+      return std::tie(a.stream, a.shift, a.row) < std::tie(b.stream, b.shift, b.row);
+    });
+  }
+
+  // All taps that read the source at `at`; returns the position of the next source.
+  size_t emit_source(CodeWriter& writer, int64_t first_row, size_t at) {
+    size_t end = at + 1;
+    while (end < merged_.size() && merged_[end].stream == merged_[at].stream &&
+           merged_[end].shift == merged_[at].shift) {
+      ++end;
+    }
+    const bool share = end - at > 1;
+    if (share) stamp_sources(writer, load_shared_, first_row + merged_[at].row, merged_[at].tap);
+    for (; at < end; ++at) {
+      const MergedTap& tap = merged_[at];
+      const int64_t row = first_row + tap.row;
+      operands_.clear();
+      operands_.value(row, tap.tap);
+      if (share) {
+        writer.stamp(shared_[tap.row], operands_.list());
+      } else {
+        for (int v = 0; v < plan_.vectors; ++v) operands_.gathered(row, tap.tap, v);
+        writer.stamp(direct_[tap.row], operands_.list());
+      }
+    }
+    return end;
+  }
+
+  void stamp_sources(CodeWriter& writer, const Stencil& stencil, int64_t row, int64_t tap) {
+    operands_.clear();
+    for (int v = 0; v < plan_.vectors; ++v) operands_.gathered(row, tap, v);
+    writer.stamp(stencil, operands_.list());
+  }
+
+  const TapTable& table_;
+  const Plan& plan_;
+  Operands operands_;
+  Stencil load_shared_;
+  std::vector<Stencil> begin_;  // by row within the group
+  std::vector<Stencil> direct_;
+  std::vector<Stencil> shared_;
+  std::vector<Stencil> store_;
+  std::vector<MergedTap> merged_;
+};
+
+}  // namespace
+
+ChunkEmitter make_resident_forward_emitter(const TapTable& table, const Plan& plan) {
+  return ResidentForwardEmitter(table, plan);
+}
+
+}  // namespace sparsejit

@@ -1,0 +1,100 @@
+// Forward, stream family. Read this emitter first: it is the simplest.
+//
+// One group of taps of one row; the loop runs over the panel. For two taps of the first group:
+//
+//     vbroadcastss ymm0, [rdx + value0]
+//     vbroadcastss ymm1, [rdx + value1]
+//     vbroadcastss ymm13, [rcx + bias]          later groups: none
+//     mov rax, r8                               -bytes
+//  L: vmovaps ymm15, ymm13                      later groups: vmovups ymm15, [rsi + rax + own]
+//     vfmadd231ps ymm15, ymm0, [rdi + rax + gathered0]
+//     vfmadd231ps ymm15, ymm1, [rdi + rax + gathered1]
+//     vmovups [rsi + rax + own], ymm15
+//     add rax, 32
+//     jnz L
+//
+// One accumulator suffices: iterations are independent and the processor overlaps several. The
+// order of the sum is bias, then taps in table order, whatever the grouping.
+#include "emitters.h"
+
+namespace sparsejit {
+namespace {
+
+using namespace forward_registers;
+using Xbyak::Ymm;
+
+const Ymm kBiasVector(13);
+const Ymm kAccumulator(15);
+
+Stencil make_group(int taps, bool first) {
+  StencilBuilder builder;
+  auto& as = builder.as();
+  for (int i = 0; i < taps; ++i) as.vbroadcastss(Ymm(i), builder.slot(kValues));
+  if (first) as.vbroadcastss(kBiasVector, builder.slot(kBias));
+  as.mov(kIndex, kBytes);
+  as.align(16);
+  Xbyak::Label loop;
+  as.L(loop);
+  if (first) {
+    as.vmovaps(kAccumulator, kBiasVector);
+  } else {
+    as.vmovups(kAccumulator, builder.slot(kOwn + kIndex));
+  }
+  for (int i = 0; i < taps; ++i) {
+    as.vfmadd231ps(kAccumulator, Ymm(i), builder.slot(kGathered + kIndex));
+  }
+  as.vmovups(builder.slot(kOwn + kIndex), kAccumulator);
+  as.add(kIndex, kVectorBytes);
+  as.jnz(loop);
+  return builder.finish(16);
+}
+
+class StreamForwardEmitter {
+ public:
+  StreamForwardEmitter(const TapTable& table, const Plan& plan)
+      : table_(table), plan_(plan), operands_(table, plan) {
+    for (int taps = 0; taps <= plan.taps_per_group; ++taps) {
+      first_.push_back(make_group(taps, true));
+      next_.push_back(make_group(taps, false));
+    }
+  }
+
+  void operator()(CodeWriter& writer, const Chunk& chunk) {
+    for (int64_t row = plan_.part_begin[chunk.part]; row < plan_.part_begin[chunk.part + 1];
+         ++row) {
+      const TapRange taps = block_range(table_, plan_, row, chunk.block);
+      if (taps.begin == taps.end && chunk.block > 0) continue;
+      for_each_group(taps, plan_.taps_per_group, [&](int64_t at, int count, bool first) {
+        emit_group(writer, row, at, count, first && chunk.block == 0);
+      });
+    }
+  }
+
+ private:
+  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, bool first) {
+    operands_.clear();
+    for (int i = 0; i < count; ++i) operands_.value(row, at + i);
+    if (first) {
+      operands_.bias(row);
+    } else {
+      operands_.own(row);
+    }
+    for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
+    operands_.own(row);
+    writer.stamp(first ? first_[count] : next_[count], operands_.list());
+  }
+
+  const TapTable& table_;
+  const Plan& plan_;
+  Operands operands_;
+  std::vector<Stencil> first_;  // by tap count
+  std::vector<Stencil> next_;
+};
+
+}  // namespace
+
+ChunkEmitter make_stream_forward_emitter(const TapTable& table, const Plan& plan) {
+  return StreamForwardEmitter(table, plan);
+}
+
+}  // namespace sparsejit

@@ -1,0 +1,103 @@
+// The four emitters behind emit_kernel, one for each pass and family, and what they share.
+//
+// Each is a function object that builds its stencils on first use and emits one chunk at a time.
+// Registers with a fixed role are named here and nowhere else. All are caller-saved in the System
+// V convention, so kernels need no stack.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <array>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "sparsejit/plan.h"
+#include "stencil.h"
+
+namespace sparsejit {
+
+// Emits the code of one chunk, without entry and return.
+using ChunkEmitter = std::function<void(CodeWriter&, const Chunk&)>;
+
+ChunkEmitter make_stream_forward_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_stream_backward_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_resident_forward_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_resident_backward_emitter(const TapTable& table, const Plan& plan);
+
+namespace forward_registers {
+inline const Xbyak::Reg64 kGathered = Xbyak::util::rdi;
+inline const Xbyak::Reg64 kOwn = Xbyak::util::rsi;
+inline const Xbyak::Reg64 kValues = Xbyak::util::rdx;
+inline const Xbyak::Reg64 kBias = Xbyak::util::rcx;
+inline const Xbyak::Reg64 kBytes = Xbyak::util::r8;
+inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;
+}  // namespace forward_registers
+
+namespace backward_registers {
+inline const Xbyak::Reg64 kGathered = Xbyak::util::rdi;
+inline const Xbyak::Reg64 kOwn = Xbyak::util::rsi;
+inline const Xbyak::Reg64 kPaired = Xbyak::util::rdx;
+inline const Xbyak::Reg64 kValues = Xbyak::util::rcx;
+inline const Xbyak::Reg64 kDValues = Xbyak::util::r8;
+inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;
+inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;
+}  // namespace backward_registers
+
+inline constexpr int kVectorBytes = 32;
+inline constexpr int kFloatBytes = 4;
+
+// Sums up to four vectors across their lanes into the low lanes of `into`, always in the order
+// ((l0+l1)+(l2+l3)) + ((l4+l5)+(l6+l7)). Clobbers `scratch`. Unused result lanes repeat others.
+//
+//     vhaddps into, s0, s1      vhaddps scratch, s2, s3      vhaddps into, into, scratch
+//     vextractf128 scratch, into, 1                          vaddps into, into, scratch
+void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, Xbyak::Ymm into,
+                    Xbyak::Ymm scratch);
+
+// Operands of the slots, made from positions in the tables.
+class Operands {
+ public:
+  Operands(const TapTable& table, const Plan& plan) : table_(table), plan_(plan) {}
+
+  void clear() { list_.clear(); }
+  std::span<const SlotOperand> list() const { return list_; }
+
+  void value(int64_t row, int64_t tap) { add(value_slot(tap), NoteKind::value, row, tap); }
+  void d_value(int64_t row, int64_t tap) { add(value_slot(tap), NoteKind::d_value, row, tap); }
+  void bias(int64_t row) { add(row * kFloatBytes, NoteKind::bias, row, -1); }
+  void gathered(int64_t row, int64_t tap, int vector = 0);
+  void own(int64_t row, int vector = 0);
+  void paired(int64_t row, int vector = 0);
+
+ private:
+  void add(int64_t offset, NoteKind kind, int64_t row, int64_t tap) {
+    list_.push_back({offset, kind, static_cast<int32_t>(row), tap});
+  }
+  int64_t value_slot(int64_t tap) const {
+    return (plan_.packed_values ? tap : table_.taps[tap].value) * kFloatBytes;
+  }
+
+  const TapTable& table_;
+  const Plan& plan_;
+  std::vector<SlotOperand> list_;
+};
+
+// Splits `taps` taps of one row into balanced groups of at most taps_per_group and calls
+// emit(first tap, count, is first group). A row without taps gets one call with count 0.
+template <typename Emit>
+void for_each_group(TapRange taps, int taps_per_group, const Emit& emit) {
+  int64_t at = taps.begin;
+  bool first = true;
+  do {
+    const int64_t left = taps.end - at;
+    const int64_t groups = std::max<int64_t>(1, (left + taps_per_group - 1) / taps_per_group);
+    const int count = static_cast<int>((left + groups - 1) / groups);
+    emit(at, count, first);
+    at += count;
+    first = false;
+  } while (at < taps.end);
+}
+
+}  // namespace sparsejit

@@ -1,0 +1,64 @@
+// Reads the processor once: CPUID through Xbyak's Cpu for the ISA, sysfs for the caches. (sysconf
+// and CPUID leaf 4 report the whole package's L3 under some hypervisors; sysfs the share one core
+// sees, so it comes first.)
+#include "sparsejit/machine.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+#include <xbyak/xbyak_util.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace sparsejit {
+namespace {
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+// "512K" in sysfs, else sysconf (0 or -1 where it cannot tell), else the model's default stands.
+void read_cache(int sysfs_index, int sysconf_name, int64_t& bytes) {
+  std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", sysfs_index));
+  int64_t kilobytes = 0;
+  char unit = 0;
+  if (file >> kilobytes >> unit && kilobytes > 0 && (unit == 'K' || unit == 'M')) {
+    bytes = kilobytes << (unit == 'M' ? 20 : 10);
+    return;
+  }
+  const long value = sysconf(sysconf_name);
+  if (value > 0) bytes = value;
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace
+
+MachineModel detect_machine() {
+  using Xbyak::util::Cpu;
+  const Cpu cpu;  // its AVX bits include the operating system's XSAVE state
+  MachineModel machine;
+  machine.cpu = cpu_name();
+  machine.avx2_fma = cpu.has(Cpu::tAVX2) && cpu.has(Cpu::tFMA);
+  machine.avx512 = cpu.has(Cpu::tAVX512F);
+  const char* cap = std::getenv("SPARSEJIT_ISA");
+  if (cap != nullptr && std::string(cap) == "portable") machine.avx2_fma = false;
+  read_cache(0, _SC_LEVEL1_DCACHE_SIZE, machine.l1_bytes);
+  read_cache(2, _SC_LEVEL2_CACHE_SIZE, machine.l2_bytes);
+  read_cache(3, _SC_LEVEL3_CACHE_SIZE, machine.l3_bytes);
+  machine.cores = usable_cores();
+  return machine;
+}
+
+}  // namespace sparsejit

@@ -1,0 +1,44 @@
+// Plans as text: one decision a line, for `inspect`, explain() and golden tests.
+#include <algorithm>
+#include <iterator>
+
+#include "sparsejit/error.h"
+#include "sparsejit/plan.h"
+
+namespace sparsejit {
+
+const char* to_text(Pass pass) { return pass == Pass::forward ? "forward" : "backward"; }
+
+const char* to_text(KernelFamily family) {
+  return family == KernelFamily::stream ? "stream" : "resident";
+}
+
+std::string to_text(const Plan& plan) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "{} {}{}\n", to_text(plan.pass), to_text(plan.family),
+                 plan.want_own ? "" : " without dx");
+  if (plan.family == KernelFamily::resident) {
+    fmt::format_to(out, "  vectors {} (streams of {} floats)\n", plan.vectors, plan.panel);
+    fmt::format_to(out, "  rows a group {}\n", plan.rows_per_group);
+  } else {
+    fmt::format_to(out, "  panel {} floats\n", plan.panel);
+    fmt::format_to(out, "  blocks {} of {} streams\n", plan.blocks, plan.block_streams);
+  }
+  fmt::format_to(out, "  taps a group {}\n", plan.taps_per_group);
+  fmt::format_to(out, "  values {}\n", plan.packed_values ? "in table order" : "by value index");
+  fmt::format_to(out, "  pitch gathered {} own {} paired {}\n", plan.pitches.gathered,
+                 plan.pitches.own, plan.pitches.paired);
+  int64_t largest = 0;
+  int64_t taps = 0;
+  for (const Chunk& chunk : plan.chunks) {
+    largest = std::max(largest, chunk.taps);
+    taps += chunk.taps;
+  }
+  fmt::format_to(out, "  chunks {} ({} parts), {} taps, largest {}\n", plan.chunks.size(),
+                 plan.parts(), taps, largest);
+  fmt::format_to(out, "  code estimate {} bytes\n", plan.code_bytes_estimate);
+  return text;
+}
+
+}  // namespace sparsejit

@@ -1,0 +1,48 @@
+// Layer::explain: what runs, how it was planned, what was measured and why it was chosen.
+#include <iterator>
+
+#include "layer_impl.h"
+#include "sparsejit/error.h"
+
+namespace sparsejit {
+namespace {
+
+void explain_kernel(const KernelReport& report, std::string& text) {
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "{} batch {}: engine {} ({})\n", to_text(report.pass), report.batch,
+                 to_text(report.engine), report.reason);
+  if (report.code_bytes > 0) {
+    fmt::format_to(out, "  code {} bytes, compiled in {:.2f} ms\n", report.code_bytes,
+                   report.compile_seconds * 1e3);
+  }
+  if (report.native_seconds > 0 && report.interpreted_seconds > 0) {
+    const double saved = report.interpreted_seconds - report.native_seconds;
+    fmt::format_to(out, "  measured native {:.1f} us, interpreted {:.1f} us",
+                   report.native_seconds * 1e6, report.interpreted_seconds * 1e6);
+    if (saved > 0) {
+      fmt::format_to(out, "; compiling pays after {:.0f} calls",
+                     report.compile_seconds / saved + 1);
+    }
+    text += '\n';
+  }
+  const std::string plan = to_text(report.plan);
+  text += plan.substr(plan.find('\n') + 1);
+}
+
+}  // namespace
+
+std::string Layer::explain() const {
+  const Mask& m = mask();
+  std::string text =
+      fmt::format("layer {}x{}: {} stored weights, {:.2f}% sparse, mask {}\n", m.rows(), m.cols(),
+                  m.nnz(), m.sparsity() * 100, short_name(m.hash()));
+  if (impl_->portable()) {
+    return text + fmt::format("engine portable ({})\n", impl_->portable_reason);
+  }
+  const std::vector<KernelReport> reports = report();
+  if (reports.empty()) text += "nothing has run yet\n";
+  for (const KernelReport& kernel : reports) explain_kernel(kernel, text);
+  return text;
+}
+
+}  // namespace sparsejit

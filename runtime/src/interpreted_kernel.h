@@ -1,0 +1,28 @@
+// The inner loops of the interpreted engine, one function for each pass and family. Compiled for
+// AVX2 and FMA; called only where the CPU has both.
+//
+// They follow the plan exactly as generated code does, vector by vector and sum by sum, so results
+// are bit for bit the same.
+#pragma once
+
+#include "panel_kernel.h"
+
+namespace sparsejit {
+
+struct InterpretedJob {
+  const TapTable& table;
+  const Plan& plan;
+  const int32_t* offsets;  // by tap, in floats from the start of the gathered panel
+  PanelOperands operands;
+  int32_t block = 0;
+  int64_t first_row = 0;
+  int64_t last_row = 0;
+  int64_t length = 0;
+};
+
+void interpret_stream_forward(const InterpretedJob& job);
+void interpret_stream_backward(const InterpretedJob& job);
+void interpret_resident_forward(const InterpretedJob& job);
+void interpret_resident_backward(const InterpretedJob& job);
+
+}  // namespace sparsejit

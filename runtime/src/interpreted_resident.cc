@@ -1,0 +1,105 @@
+// Interpreted engine, resident family: all vectors of a row stay in registers while its taps
+// execute; the number of vectors is a template parameter.
+#include <immintrin.h>
+
+#include <array>
+#include <utility>
+
+#include "interpreted_kernel.h"
+#include "lane_sums.h"
+
+namespace sparsejit {
+namespace {
+
+constexpr int64_t kLanes = 8;
+
+template <int kVectors>
+void forward_rows(const InterpretedJob& job) {
+  const Tap* taps = job.table.taps.data();
+  const float* values = job.operands.values;
+  for (int64_t row = job.first_row; row < job.last_row; ++row) {
+    std::array<__m256, kVectors> sum;
+    for (int v = 0; v < kVectors; ++v) sum[v] = _mm256_broadcast_ss(job.operands.bias + row);
+    const int64_t end = job.table.row_begin[row + 1];
+    for (int64_t i = job.table.row_begin[row]; i < end; ++i) {
+      const float* source = job.operands.gathered + job.offsets[i];
+      const __m256 value = _mm256_broadcast_ss(values + taps[i].value);
+      for (int v = 0; v < kVectors; ++v) {
+        sum[v] = _mm256_fmadd_ps(value, _mm256_loadu_ps(source + v * kLanes), sum[v]);
+      }
+    }
+    float* own = job.operands.own + row * job.plan.pitches.own;
+    for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(own + v * kLanes, sum[v]);
+  }
+}
+
+// One tap of a row: adds to dx, returns the products x * dy still to be summed across lanes.
+template <int kVectors, bool kWantOwn>
+inline __m256 backward_tap(const float* dy, const float* x, __m256 value,
+                           std::array<__m256, kVectors>& dx) {
+  __m256 sum = _mm256_setzero_ps();
+  for (int v = 0; v < kVectors; ++v) {
+    const __m256 d = _mm256_loadu_ps(dy + v * kLanes);
+    const __m256 xv = _mm256_loadu_ps(x + v * kLanes);
+    if (kWantOwn) dx[v] = _mm256_fmadd_ps(value, d, dx[v]);
+    sum = v == 0 ? _mm256_mul_ps(d, xv) : _mm256_fmadd_ps(d, xv, sum);
+  }
+  return sum;
+}
+
+// Taps in fours, so that the sums across lanes are shared.
+template <int kVectors, bool kWantOwn>
+void backward_rows(const InterpretedJob& job) {
+  const Tap* taps = job.table.taps.data();
+  const float* values = job.operands.values;
+  float* d_values = job.operands.d_values;
+  for (int64_t row = job.first_row; row < job.last_row; ++row) {
+    const float* x = job.operands.paired + row * job.plan.pitches.paired;
+    std::array<__m256, kVectors> dx;
+    for (int v = 0; v < kVectors; ++v) dx[v] = _mm256_setzero_ps();
+    const auto products = [&](int64_t i) {
+      return backward_tap<kVectors, kWantOwn>(job.operands.gathered + job.offsets[i], x,
+                                              _mm256_broadcast_ss(values + taps[i].value), dx);
+    };
+    const int64_t end = job.table.row_begin[row + 1];
+    int64_t i = job.table.row_begin[row];
+    for (; i + 4 <= end; i += 4) {
+      const __m256 p0 = products(i);
+      const __m256 p1 = products(i + 1);
+      const __m256 p2 = products(i + 2);
+      const __m256 p3 = products(i + 3);
+      alignas(16) std::array<float, 4> sums;
+      _mm_store_ps(sums.data(), lane_sums(p0, p1, p2, p3));
+      for (int k = 0; k < 4; ++k) d_values[taps[i + k].value] = sums[k];
+    }
+    for (; i < end; ++i) d_values[taps[i].value] = lane_sum(products(i));
+    if (!kWantOwn) continue;
+    float* own = job.operands.own + row * job.plan.pitches.own;
+    for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(own + v * kLanes, dx[v]);
+  }
+}
+
+template <int... kIndex>
+constexpr auto forward_table(std::integer_sequence<int, kIndex...>) {
+  return std::array{&forward_rows<kIndex + 1>...};
+}
+template <bool kWantOwn, int... kIndex>
+constexpr auto backward_table(std::integer_sequence<int, kIndex...>) {
+  return std::array{&backward_rows<kIndex + 1, kWantOwn>...};
+}
+
+using Vectors = std::make_integer_sequence<int, kMaxResidentVectors>;
+constexpr auto kForward = forward_table(Vectors{});
+constexpr auto kBackward = backward_table<true>(Vectors{});
+constexpr auto kBackwardWithoutOwn = backward_table<false>(Vectors{});
+
+}  // namespace
+
+void interpret_resident_forward(const InterpretedJob& job) { kForward[job.plan.vectors - 1](job); }
+
+void interpret_resident_backward(const InterpretedJob& job) {
+  const int index = job.plan.vectors - 1;
+  job.plan.want_own ? kBackward[index](job) : kBackwardWithoutOwn[index](job);
+}
+
+}  // namespace sparsejit

@@ -1,0 +1,157 @@
+#include "kernel_cache.h"
+
+#include <chrono>
+
+#include "sparsejit/error.h"
+
+namespace sparsejit {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  return (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
+}
+
+// Stream kernels loop over any length, so requests that differ in it alone share a kernel.
+KernelRequest normalized(KernelRequest request, const MachineModel& machine) {
+  const int64_t shortest_stream = int64_t{kMaxResidentVectors + 1} * machine.isa.lanes;
+  request.length = std::min(request.length, shortest_stream);
+  return request;
+}
+
+uint64_t hash_request(uint64_t hash, const KernelRequest& request) {
+  hash = mix(hash, static_cast<uint64_t>(request.pass) * 2 + (request.want_own ? 1 : 0));
+  for (const int64_t field :
+       {request.length, request.pitches.gathered, request.pitches.own, request.pitches.paired}) {
+    hash = mix(hash, static_cast<uint64_t>(field));
+  }
+  return hash;
+}
+
+}  // namespace
+
+KernelCache::KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher)
+    : machine_(std::move(machine)), budget_bytes_(budget_bytes), hasher_(std::move(hasher)) {}
+
+KernelLookup KernelCache::get(const LoweredMaskPtr& lowered, const KernelRequest& wanted) {
+  const KernelRequest request = normalized(wanted, machine_);
+  const uint64_t mask_hash = hasher_ ? hasher_(lowered->mask) : lowered->mask.hash().low;
+  const uint64_t hash = hash_request(mask_hash, request);
+  std::promise<Result> promise;
+  Entries::iterator entry;
+  {
+    std::unique_lock lock(mutex_);
+    entry = find(lowered->mask, request, hash);
+    if (entry != entries_.end()) {
+      ++stats_.cache_hits;
+      entries_.splice(entries_.begin(), entries_, entry);
+      const std::shared_future<Result> result = entry->result;
+      lock.unlock();
+      return {.kernel = result.get().kernel, .reason = result.get().reason, .generated = false};
+    }
+    ++stats_.cache_misses;
+    entries_.push_front({lowered->mask, request, hash, promise.get_future().share()});
+    entry = entries_.begin();
+    index_.emplace(hash, entry);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const Result result = compile(*lowered, request);
+  promise.set_value(result);
+  finish(entry, result, seconds_since(start));
+  return {.kernel = result.kernel, .reason = result.reason, .generated = result.kernel != nullptr};
+}
+
+KernelCache::Entries::iterator KernelCache::find(const Mask& mask, const KernelRequest& request,
+                                                 uint64_t hash) {
+  const auto [begin, end] = index_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second->request == request && it->second->mask == mask) return it->second;
+  }
+  return entries_.end();
+}
+
+KernelCache::Result KernelCache::compile(const LoweredMask& lowered, const KernelRequest& request) {
+  try {
+    Plan plan = plan_kernel(lowered.table(request.pass), request, machine_);
+    if (plan.code_bytes_estimate > budget_bytes_) return over_budget(plan.code_bytes_estimate);
+    return generate(lowered, std::move(plan));
+  } catch (const std::exception& error) {
+    return {.kernel = nullptr, .reason = fmt::format("compiling failed: {}", error.what())};
+  }
+}
+
+KernelCache::Result KernelCache::generate(const LoweredMask& lowered, Plan plan) {
+  const auto start = std::chrono::steady_clock::now();
+  EmitResult emitted = emit_kernel(lowered.table(plan.pass), plan);
+  if (!emitted.code.has_value()) return {.kernel = nullptr, .reason = emitted.reason};
+  const int64_t size = published_size(static_cast<int64_t>(emitted.code->bytes.size()));
+  if (!reserve(size)) return over_budget(size);
+  PublishResult published = publish_code(emitted.code->bytes);
+  if (published.range == nullptr) {
+    const std::lock_guard lock(mutex_);
+    stats_.code_bytes -= size;
+    return {.kernel = nullptr, .reason = published.reason};
+  }
+  return {.kernel =
+              std::make_shared<NativeKernel>(std::move(plan), std::move(emitted.code->chunk_begin),
+                                             std::move(published.range), seconds_since(start)),
+          .reason = {}};
+}
+
+KernelCache::Result KernelCache::over_budget(int64_t bytes) const {
+  return {.kernel = nullptr,
+          .reason = fmt::format("{} bytes of code do not fit the code budget of {} bytes beside "
+                                "the kernels in use",
+                                bytes, budget_bytes_),
+          .lasting = false};
+}
+
+void KernelCache::finish(Entries::iterator entry, const Result& result, double seconds) {
+  const std::lock_guard lock(mutex_);
+  entry->ready = true;
+  stats_.compile_seconds += seconds;
+  if (result.kernel != nullptr) {
+    ++stats_.kernels;
+    return;
+  }
+  ++stats_.compile_failures;
+  if (!result.lasting) erase(entry);
+}
+
+// Least recently used kernels that only the cache holds make room.
+bool KernelCache::reserve(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  for (auto it = entries_.end(); stats_.code_bytes + bytes > budget_bytes_;) {
+    if (it == entries_.begin()) return false;
+    --it;
+    if (!it->ready || it->result.get().kernel.use_count() != 1) continue;
+    stats_.code_bytes -= it->result.get().kernel->mapped_bytes();
+    --stats_.kernels;
+    ++stats_.evictions;
+    const auto victim = it++;
+    erase(victim);
+  }
+  stats_.code_bytes += bytes;
+  return true;
+}
+
+void KernelCache::erase(Entries::iterator entry) {
+  const auto [begin, end] = index_.equal_range(entry->hash);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second == entry) {
+      index_.erase(it);
+      break;
+    }
+  }
+  entries_.erase(entry);
+}
+
+RuntimeStats KernelCache::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+}  // namespace sparsejit

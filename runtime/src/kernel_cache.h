@@ -1,0 +1,74 @@
+// KernelCache: generated kernels by content of the mask and the request.
+//
+// The hash only finds the bucket; masks are compared in full. One compile per key however many
+// threads ask: the first compiles, the others wait for it. Bounded in bytes: the least recently
+// used kernels that nobody holds go first; a kernel in use is never freed. What cannot be compiled
+// is remembered with its reason. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "panel_kernel.h"
+#include "sparsejit/runtime.h"
+
+namespace sparsejit {
+
+using NativeKernelPtr = std::shared_ptr<const NativeKernel>;
+
+struct KernelLookup {
+  NativeKernelPtr kernel;  // null: not to be had
+  std::string reason;
+  bool generated = false;  // by this call
+};
+
+class KernelCache {
+ public:
+  using MaskHasher = std::function<uint64_t(const Mask&)>;
+
+  // `hasher` replaces the content hash in tests.
+  KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher = {});
+
+  KernelLookup get(const LoweredMaskPtr& lowered, const KernelRequest& request);
+  RuntimeStats stats() const;
+
+ private:
+  struct Result {
+    NativeKernelPtr kernel;
+    std::string reason;
+    bool lasting = true;  // false: worth another try later
+  };
+  struct Entry {
+    Mask mask;
+    KernelRequest request;
+    uint64_t hash;
+    std::shared_future<Result> result;
+    bool ready = false;
+  };
+  using Entries = std::list<Entry>;  // most recently used first
+
+  Entries::iterator find(const Mask& mask, const KernelRequest& request, uint64_t hash);
+  Result compile(const LoweredMask& lowered, const KernelRequest& request);
+  Result generate(const LoweredMask& lowered, Plan plan);
+  void finish(Entries::iterator entry, const Result& result, double seconds);
+  Result over_budget(int64_t bytes) const;
+  // Evicts until `bytes` more fit and counts them as held; false if they cannot fit.
+  bool reserve(int64_t bytes);
+  void erase(Entries::iterator entry);
+
+  const MachineModel machine_;
+  const int64_t budget_bytes_;
+  const MaskHasher hasher_;
+  mutable std::mutex mutex_;
+  Entries entries_;
+  std::unordered_multimap<uint64_t, Entries::iterator> index_;
+  RuntimeStats stats_;
+};
+
+}  // namespace sparsejit

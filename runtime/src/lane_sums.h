@@ -1,0 +1,17 @@
+// Horizontal sums in the one order this project uses: ((l0+l1)+(l2+l3)) + ((l4+l5)+(l6+l7)).
+// emit_lane_sums in jit/ emits the same instructions. For files compiled with AVX2 only.
+#pragma once
+
+#include <immintrin.h>
+
+namespace sparsejit {
+
+// [sum(a), sum(b), sum(c), sum(d)]
+inline __m128 lane_sums(__m256 a, __m256 b, __m256 c, __m256 d) {
+  const __m256 quarter = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  return _mm_add_ps(_mm256_castps256_ps128(quarter), _mm256_extractf128_ps(quarter, 1));
+}
+
+inline float lane_sum(__m256 a) { return _mm_cvtss_f32(lane_sums(a, a, a, a)); }
+
+}  // namespace sparsejit

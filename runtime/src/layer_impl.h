@@ -1,0 +1,23 @@
+// What a Layer owns; see layer.cc for the run path.
+#pragma once
+
+#include "pass_variants.h"
+#include "sparsejit/layer.h"
+
+namespace sparsejit {
+
+struct Layer::Impl {
+  Impl(const Mask& mask, const LayerOptions& options);
+
+  // The engine that runs after checking the machine, and why if it is not the one asked for.
+  bool portable() const { return !portable_reason.empty(); }
+
+  const LayerOptions options;
+  const std::shared_ptr<Runtime::Impl> runtime;
+  std::string portable_reason;
+  LoweredMaskPtr lowered;
+  PassVariants variants;
+  std::vector<float> no_bias;  // zeros, for layers called without bias
+};
+
+}  // namespace sparsejit

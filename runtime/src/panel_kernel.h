@@ -1,0 +1,76 @@
+// PanelKernel: what an engine makes of a plan. It runs parts of one block over one panel.
+//
+// Engines differ only here: how panels are cut, packed, shared among threads and put together is
+// the same for all (pass_driver.h), and so is the order of every sum.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "code_memory.h"
+#include "lowered_mask.h"
+#include "sparsejit/emit.h"
+
+namespace sparsejit {
+
+// Pointers at the start of a panel; the distance between streams is in the plan.
+struct PanelOperands {
+  const float* gathered = nullptr;
+  float* own = nullptr;
+  const float* paired = nullptr;
+  const float* values = nullptr;  // in the plan's order
+  const float* bias = nullptr;    // forward: one a row
+  float* d_values = nullptr;      // backward; see emit.h for who overwrites and who adds
+};
+
+class PanelKernel {
+ public:
+  virtual ~PanelKernel() = default;
+  // Rows of parts [first_part, last_part), gathering from `block`, over `length` floats (a
+  // positive multiple of the lanes, at most the plan's panel).
+  virtual void run(const PanelOperands& operands, int32_t block, int32_t first_part,
+                   int32_t last_part, int64_t length) const = 0;
+  virtual const Plan& plan() const = 0;
+};
+
+// Generated code.
+class NativeKernel : public PanelKernel {
+ public:
+  NativeKernel(Plan plan, std::vector<int64_t> chunk_begin, std::unique_ptr<const CodeRange> range,
+               double compile_seconds)
+      : plan_(std::move(plan)),
+        chunk_begin_(std::move(chunk_begin)),
+        range_(std::move(range)),
+        compile_seconds_(compile_seconds) {}
+
+  void run(const PanelOperands& operands, int32_t block, int32_t first_part, int32_t last_part,
+           int64_t length) const override;
+  const Plan& plan() const override { return plan_; }
+  int64_t code_bytes() const { return chunk_begin_.back(); }
+  int64_t mapped_bytes() const { return range_->size(); }
+  double compile_seconds() const { return compile_seconds_; }
+
+ private:
+  Plan plan_;
+  std::vector<int64_t> chunk_begin_;
+  std::unique_ptr<const CodeRange> range_;
+  double compile_seconds_;
+};
+
+// AVX2 intrinsics, no generated code; the CPU must have AVX2 and FMA.
+class InterpretedKernel : public PanelKernel {
+ public:
+  InterpretedKernel(LoweredMaskPtr lowered, Plan plan);
+
+  void run(const PanelOperands& operands, int32_t block, int32_t first_part, int32_t last_part,
+           int64_t length) const override;
+  const Plan& plan() const override { return plan_; }
+
+ private:
+  LoweredMaskPtr lowered_;
+  const TapTable& table_;
+  Plan plan_;
+  std::vector<int32_t> offsets_;  // of each tap's gathered stream, in floats
+};
+
+}  // namespace sparsejit

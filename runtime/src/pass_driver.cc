@@ -1,0 +1,262 @@
+// Read run_pass at the bottom first.
+#include "pass_driver.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "pack.h"
+
+namespace sparsejit {
+namespace {
+
+struct Slice {
+  int64_t first;
+  int64_t last;
+};
+
+Slice slice_of(int64_t count, int thread, int threads) {
+  return {count * thread / threads, count * (thread + 1) / threads};
+}
+
+// A piece of the stream that one kernel runs; see PassKernels.
+struct Segment {
+  const PanelKernel& kernel;
+  int64_t start;
+  int64_t length;         // samples
+  int64_t padded_length;  // multiple of the lanes
+  Pitches direct;
+  float* d_values;          // in the order of the kernel's plan
+  bool adds_bias_gradient;  // d_bias already holds the sums of an earlier segment
+};
+
+// One operand during one segment: in place, or packed panel by panel.
+class Operand {
+ public:
+  Operand(const ConstTensorView& view, int64_t direct_pitch, int64_t packed_pitch,
+          ScratchPool& scratch)
+      : view_(view), pitch_(direct_pitch != 0 ? direct_pitch : packed_pitch) {
+    if (direct_pitch == 0 && !view.empty()) buffer_ = scratch.take(view.features * packed_pitch);
+  }
+
+  bool packed() const { return buffer_.data() != nullptr; }
+  const ConstTensorView& view() const { return view_; }
+  // Where the panel that begins at sample `start` begins.
+  const float* at(int64_t start) const {
+    if (packed() || view_.empty()) return buffer_.data();
+    return view_.data + start;
+  }
+  PackedPanel panel(int64_t start, int64_t length, int64_t padded_length) const {
+    return {buffer_.data(), pitch_, start, length, padded_length};
+  }
+
+ private:
+  ConstTensorView view_;
+  int64_t pitch_;
+  ScratchPool::Buffer buffer_;
+};
+
+class SegmentRun {
+ public:
+  SegmentRun(const LoweredMask& lowered, const Segment& segment, const PassArguments& arguments,
+             std::span<const float> values, ThreadPool& pool, ScratchPool& scratch)
+      : table_(lowered.table(segment.kernel.plan().pass)),
+        plan_(segment.kernel.plan()),
+        segment_(segment),
+        arguments_(arguments),
+        values_(values),
+        pool_(pool),
+        gathered_(arguments.gathered, segment.direct.gathered, plan_.pitches.gathered, scratch),
+        own_(arguments.own, segment.direct.own, plan_.pitches.own, scratch),
+        paired_(arguments.paired, segment.direct.paired, plan_.pitches.paired, scratch) {
+    share_parts();
+    cut_panels();
+  }
+
+  void run() {
+    if (!gathered_.packed() && !own_.packed() && !paired_.packed()) {
+      pool_.run([&](int thread) {
+        for (size_t panel = 0; panel + 1 < panel_begin_.size(); ++panel) compute(panel, thread);
+      });
+      return;
+    }
+    for (size_t panel = 0; panel + 1 < panel_begin_.size(); ++panel) {
+      pool_.run([&](int thread) {
+        pack_slice(gathered_, panel, thread);
+        pack_slice(paired_, panel, thread);
+      });
+      pool_.run([&](int thread) { compute(panel, thread); });
+      if (own_.packed()) pool_.run([&](int thread) { unpack_slice(panel, thread); });
+    }
+  }
+
+ private:
+  // Contiguous parts of about equal cost for each thread.
+  void share_parts() {
+    const auto cost = [&](int32_t part) {
+      const int64_t row = plan_.part_begin[part];
+      return table_.row_begin[row] + 2 * row;
+    };
+    const int64_t total = cost(plan_.parts());
+    int32_t part = 0;
+    for (int thread = 0; thread < pool_.threads(); ++thread) {
+      part_begin_.push_back(part);
+      const int64_t goal = total * (thread + 1) / pool_.threads();
+      while (part < plan_.parts() && cost(part) + cost(part + 1) <= 2 * goal) ++part;
+    }
+    part_begin_.push_back(plan_.parts());
+  }
+
+  // Panels of nearly equal length, multiples of the lanes, none longer than the plan's.
+  void cut_panels() {
+    constexpr int64_t kLanes = 8;
+    const int64_t vectors = segment_.padded_length / kLanes;
+    const int64_t limit = plan_.panel / kLanes;
+    const int64_t count = (vectors + limit - 1) / limit;
+    for (int64_t i = 0; i <= count; ++i) panel_begin_.push_back(vectors * i / count * kLanes);
+  }
+
+  PackedPanel packed_panel(const Operand& operand, size_t panel) const {
+    const int64_t begin = panel_begin_[panel];
+    const int64_t padded = panel_begin_[panel + 1] - begin;
+    const int64_t length = std::min(padded, segment_.length - begin);
+    return operand.panel(segment_.start + begin, length, padded);
+  }
+
+  void pack_slice(const Operand& operand, size_t panel, int thread) const {
+    if (!operand.packed()) return;
+    const Slice slice = slice_of(operand.view().features, thread, pool_.threads());
+    pack(operand.view(), packed_panel(operand, panel), slice.first, slice.last);
+  }
+
+  void unpack_slice(size_t panel, int thread) const {
+    const Slice slice = slice_of(arguments_.own.features, thread, pool_.threads());
+    unpack(packed_panel(own_, panel), arguments_.own, slice.first, slice.last);
+  }
+
+  void compute(size_t panel, int thread) const {
+    const int64_t start = segment_.start + panel_begin_[panel];
+    const int64_t length = panel_begin_[panel + 1] - panel_begin_[panel];
+    PanelOperands operands{.gathered = gathered_.at(start),
+                           .own = const_cast<float*>(own_.at(start)),
+                           .paired = paired_.at(start),
+                           .values = values_.data(),
+                           .bias = arguments_.bias,
+                           .d_values = segment_.d_values};
+    for (int32_t block = 0; block < plan_.blocks; ++block) {
+      if (!arguments_.d_bias.empty()) add_bias_gradient(operands, panel, block, thread);
+      segment_.kernel.run(operands, block, part_begin_[thread], part_begin_[thread + 1], length);
+    }
+  }
+
+  // Reads the block's streams just before the kernel needs them in the cache anyway.
+  void add_bias_gradient(const PanelOperands& operands, size_t panel, int32_t block,
+                         int thread) const {
+    const int64_t first = block * plan_.block_streams;
+    const int64_t last = std::min(table_.streams, first + plan_.block_streams);
+    const Slice slice = slice_of(last - first, thread, pool_.threads());
+    sum_streams(operands.gathered, plan_.pitches.gathered,
+                panel_begin_[panel + 1] - panel_begin_[panel], first + slice.first,
+                first + slice.last, panel > 0 || segment_.adds_bias_gradient,
+                arguments_.d_bias.data());
+  }
+
+  const TapTable& table_;
+  const Plan& plan_;
+  const Segment& segment_;
+  const PassArguments& arguments_;
+  const std::span<const float> values_;
+  ThreadPool& pool_;
+  Operand gathered_;
+  Operand own_;
+  Operand paired_;
+  std::vector<int32_t> part_begin_;   // threads+1
+  std::vector<int64_t> panel_begin_;  // panels+1, from the segment's start
+};
+
+// Values in the table's order and room for their gradients, when the plan wants that.
+class OrderedValues {
+ public:
+  OrderedValues(const TapTable& table, std::span<const float> values, ThreadPool& pool,
+                ScratchPool& scratch)
+      : table_(table),
+        pool_(pool),
+        values_(scratch.take(table.size())),
+        d_values_(scratch.take(table.size())) {
+    pool.run([&](int thread) {
+      const Slice slice = slice_of(table_.size(), thread, pool_.threads());
+      for (int64_t i = slice.first; i < slice.last; ++i) {
+        values_.data()[i] = values[table_.taps[i].value];
+        d_values_.data()[i] = 0.0F;
+      }
+    });
+  }
+
+  std::span<const float> values() const {
+    return {values_.data(), static_cast<size_t>(table_.size())};
+  }
+  float* d_values() const { return d_values_.data(); }
+
+  void store_d_values(std::span<float> d_values) const {
+    pool_.run([&](int thread) {
+      const Slice slice = slice_of(table_.size(), thread, pool_.threads());
+      for (int64_t i = slice.first; i < slice.last; ++i) {
+        d_values[table_.taps[i].value] = d_values_.data()[i];
+      }
+    });
+  }
+
+ private:
+  const TapTable& table_;
+  ThreadPool& pool_;
+  ScratchPool::Buffer values_;
+  ScratchPool::Buffer d_values_;
+};
+
+void run_main(const LoweredMask& lowered, const PassKernels& kernels,
+              const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch) {
+  const Plan& plan = kernels.main->plan();
+  std::optional<OrderedValues> ordered;
+  if (plan.packed_values) {
+    ordered.emplace(lowered.table(plan.pass), arguments.values, pool, scratch);
+  }
+  const int64_t batch = arguments.gathered.batch;
+  const Segment segment{.kernel = *kernels.main,
+                        .start = 0,
+                        .length = std::min(kernels.main_length, batch),
+                        .padded_length = kernels.main_length,
+                        .direct = kernels.direct,
+                        .d_values = ordered ? ordered->d_values() : arguments.d_values.data(),
+                        .adds_bias_gradient = false};
+  SegmentRun(lowered, segment, arguments, ordered ? ordered->values() : arguments.values, pool,
+             scratch)
+      .run();
+  if (ordered) ordered->store_d_values(arguments.d_values);
+}
+
+void run_remainder(const LoweredMask& lowered, const PassKernels& kernels,
+                   const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch) {
+  const auto size = static_cast<int64_t>(arguments.d_values.size());
+  const ScratchPool::Buffer d_values = scratch.take(size);
+  const Segment segment{.kernel = *kernels.remainder,
+                        .start = kernels.main_length,
+                        .length = arguments.gathered.batch - kernels.main_length,
+                        .padded_length = kernels.remainder->plan().panel,
+                        .direct = {},
+                        .d_values = d_values.data(),
+                        .adds_bias_gradient = true};
+  SegmentRun(lowered, segment, arguments, arguments.values, pool, scratch).run();
+  pool.run([&](int thread) {
+    const Slice slice = slice_of(size, thread, pool.threads());
+    for (int64_t i = slice.first; i < slice.last; ++i) arguments.d_values[i] += d_values.data()[i];
+  });
+}
+
+}  // namespace
+
+void run_pass(const LoweredMask& lowered, const PassKernels& kernels,
+              const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch) {
+  run_main(lowered, kernels, arguments, pool, scratch);
+  if (kernels.remainder != nullptr) run_remainder(lowered, kernels, arguments, pool, scratch);
+}
+
+}  // namespace sparsejit
