@@ -1,6 +1,8 @@
 // emit_kernel: the list of steps from a plan to bytes, and the pieces all emitters share.
 #include "sparsejit/emit.h"
 
+#include <cstddef>
+
 #include "emitters.h"
 #include "sparsejit/error.h"
 
@@ -17,22 +19,34 @@ ChunkEmitter make_emitter(const TapTable& table, const Plan& plan) {
                  : make_resident_backward_emitter(table, plan);
 }
 
-// Stream kernels count an index from -bytes up to 0, so operand pointers move to the panel's end.
+// Loads the arguments. Stream kernels count an index from -bytes up to 0, so their pointers move
+// to where the loop ends.
 //
-//     add rdi, r8;  add rsi, r8;  neg r8
+//     mov rsi, [rdi + own] ... mov rdi, [rdi + gathered]
+//     add rdi, r9;  add rsi, r9;  add rdx, r9;  neg r9        stream family only
 Stencil make_entry(const Plan& plan) {
+  using namespace registers;
   StencilBuilder builder;
   auto& as = builder.as();
-  if (plan.family == KernelFamily::stream && plan.pass == Pass::forward) {
-    using namespace forward_registers;
-    as.add(kGathered, kBytes);
-    as.add(kOwn, kBytes);
-    as.neg(kBytes);
-  } else if (plan.family == KernelFamily::stream) {
-    using namespace backward_registers;
-    as.add(kGathered, kBytes);
-    as.add(kOwn, kBytes);
-    as.add(kPaired, kBytes);
+  const auto load = [&](const Xbyak::Reg64& into, size_t field) {
+    as.mov(into, as.ptr[kArguments + field]);
+  };
+  const bool stream = plan.family == KernelFamily::stream;
+  load(kOwn, offsetof(KernelArguments, own));
+  load(kPaired, offsetof(KernelArguments, paired));
+  load(kValues, offsetof(KernelArguments, values));
+  load(kBias, offsetof(KernelArguments, bias_or_d_values));
+  if (plan.tail) {
+    load(kTail, offsetof(KernelArguments, tail_offset));
+    load(kMaskPointer, offsetof(KernelArguments, tail_mask));
+  }
+  if (stream) load(kBytes, offsetof(KernelArguments, loop_bytes));
+  load(kGathered, offsetof(KernelArguments, gathered));
+  if (plan.tail && plan.pass == Pass::backward) {
+    as.vmovups(stream ? kStreamTailMask : kResidentTailMask, as.ptr[kMaskPointer]);
+  }
+  if (stream) {
+    for (const auto& pointer : {kGathered, kOwn, kPaired}) as.add(pointer, kBytes);
     as.neg(kBytes);
   }
   return builder.finish(16);
@@ -50,15 +64,15 @@ Stencil make_return() {
 void Operands::gathered(int64_t row, int64_t tap, int vector) {
   const Tap& t = table_.taps[tap];
   const int64_t floats = t.stream * plan_.pitches.gathered + t.shift;
-  add(floats * kFloatBytes + vector * kVectorBytes, NoteKind::gathered, row, tap);
+  add(floats * kFloatBytes + vector_offset(vector), NoteKind::gathered, row, tap);
 }
 
 void Operands::own(int64_t row, int vector) {
-  add(row * plan_.pitches.own * kFloatBytes + vector * kVectorBytes, NoteKind::own, row, -1);
+  add(row * plan_.pitches.own * kFloatBytes + vector_offset(vector), NoteKind::own, row, -1);
 }
 
 void Operands::paired(int64_t row, int vector) {
-  add(row * plan_.pitches.paired * kFloatBytes + vector * kVectorBytes, NoteKind::paired, row, -1);
+  add(row * plan_.pitches.paired * kFloatBytes + vector_offset(vector), NoteKind::paired, row, -1);
 }
 
 void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, Xbyak::Ymm into,

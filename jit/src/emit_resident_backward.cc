@@ -14,13 +14,16 @@
 //     vextractps [r8 + d_value1], xmm14, 1
 //     vmovups [rsi + own], ymm4
 //
+// With a tail the last vector of dy is loaded through the mask in ymm15, so that lanes which
+// overlap the vector before count once; its dx is stored first and the overlap then overwritten.
+//
 // The stream is covered by one call, so d_values are overwritten, at their value index.
 #include "emitters.h"
 
 namespace sparsejit {
 namespace {
 
-using namespace backward_registers;
+using namespace registers;
 using Xbyak::Xmm;
 using Xbyak::Ymm;
 
@@ -30,7 +33,7 @@ constexpr int kMaxTaps = 4;
 const Ymm kValue(12);
 const Ymm kDy(13);
 const Ymm kReduced(14);
-const Ymm kScratch(15);
+const Ymm kScratch(13);  // dy is dead when sums are reduced
 
 class ResidentBackwardEmitter {
  public:
@@ -73,7 +76,11 @@ class ResidentBackwardEmitter {
     const Ymm sum(kFirstSum + index);
     if (plan_.want_own) as.vbroadcastss(kValue, builder.slot(kValues));
     for (int v = 0; v < plan_.vectors; ++v) {
-      as.vmovups(kDy, builder.slot(kGathered));
+      if (plan_.tail && v == plan_.vectors - 1) {
+        as.vmaskmovps(kDy, kResidentTailMask, builder.slot(kGathered));
+      } else {
+        as.vmovups(kDy, builder.slot(kGathered));
+      }
       if (plan_.want_own) as.vfmadd231ps(dx(v), kValue, kDy);
       if (v == 0 && x_in_registers()) {
         as.vmulps(sum, kDy, x(v));
@@ -101,7 +108,7 @@ class ResidentBackwardEmitter {
 
   Stencil make_store() const {
     StencilBuilder builder;
-    for (int v = 0; v < plan_.vectors && plan_.want_own; ++v) {
+    for (int v = plan_.vectors; v-- > 0 && plan_.want_own;) {
       builder.as().vmovups(builder.slot(kOwn), dx(v));
     }
     return builder.finish();
@@ -118,7 +125,7 @@ class ResidentBackwardEmitter {
       if (count > 0) emit_reduce(writer, row, at, count);
     });
     operands_.clear();
-    for (int v = 0; v < plan_.vectors && plan_.want_own; ++v) operands_.own(row, v);
+    for (int v = plan_.vectors; v-- > 0 && plan_.want_own;) operands_.own(row, v);
     writer.stamp(store_, operands_.list());
   }
 

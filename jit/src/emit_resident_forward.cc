@@ -4,17 +4,20 @@
 // of these rows execute, merged in source order. A source that several rows use is loaded once.
 // Two rows, one vector, taps row 0: s4, row 1: s4 s7:
 //
-//     vbroadcastss ymm0, [rcx + bias0]          accumulator of row 0
-//     vbroadcastss ymm1, [rcx + bias1]          accumulator of row 1
+//     vbroadcastss ymm0, [r8 + bias0]          accumulator of row 0
+//     vbroadcastss ymm1, [r8 + bias1]          accumulator of row 1
 //     vmovups ymm2, [rdi + s4]                  shared source
-//     vbroadcastss ymm15, [rdx + value0]
+//     vbroadcastss ymm15, [rcx + value0]
 //     vfmadd231ps ymm0, ymm15, ymm2
-//     vbroadcastss ymm15, [rdx + value1]
+//     vbroadcastss ymm15, [rcx + value1]
 //     vfmadd231ps ymm1, ymm15, ymm2
-//     vbroadcastss ymm15, [rdx + value2]        s7 has one user: straight from memory
+//     vbroadcastss ymm15, [rcx + value2]        s7 has one user: straight from memory
 //     vfmadd231ps ymm1, ymm15, [rdi + s7]
 //     vmovups [rsi + own0], ymm0
 //     vmovups [rsi + own1], ymm1
+//
+// The last vector of a stream ends where the stream ends: if the length is no multiple of the lanes
+// it overlaps the one before, and both compute the same bits.
 //
 // Merging does not change the order of any row's sum, so results equal the stream family's.
 #include <algorithm>
@@ -25,7 +28,7 @@
 namespace sparsejit {
 namespace {
 
-using namespace forward_registers;
+using namespace registers;
 using Xbyak::Ymm;
 
 const Ymm kValue(15);

@@ -16,7 +16,10 @@
 //     vmovups [rsi + rax + own], ymm14
 //     add rax, 32
 //     jnz L
-//     (sum ymm2, ymm3 across lanes; add to [r8 + d_value])
+//     (sum ymm2, ymm3 across lanes; add to or store at [r8 + d_value])
+//
+// With a tail, the last vector of the panel is handled before the loop, at [... + r10 + ...]. Its
+// dy is loaded through the mask in ymm12, so that lanes which overlap the loop count once.
 //
 // Without dx (want_own false) only the sums remain and dy is read by the FMA itself.
 #include "emitters.h"
@@ -24,7 +27,7 @@
 namespace sparsejit {
 namespace {
 
-using namespace backward_registers;
+using namespace registers;
 using Xbyak::Xmm;
 using Xbyak::Ymm;
 
@@ -54,57 +57,92 @@ void emit_add_to_memory(StencilBuilder& builder, int count, Xmm sums, Xmm scratc
   }
 }
 
-void emit_reduction(StencilBuilder& builder, int taps, int first_sum) {
+// Stores the low `count` lanes of `sums`, each through a slot of its own.
+void emit_store_to_memory(StencilBuilder& builder, int count, Xmm sums) {
+  builder.as().vmovss(builder.slot(kDValues), sums);
+  for (int i = 1; i < count; ++i) builder.as().vextractps(builder.slot(kDValues), sums, i);
+}
+
+void emit_reduction(StencilBuilder& builder, const Plan& plan, int taps, int first_sum) {
   for (int at = 0; at < taps; at += 4) {
     const int count = std::min(4, taps - at);
     std::vector<Ymm> sums;
     for (int i = 0; i < count; ++i) sums.emplace_back(first_sum + at + i);
     emit_lane_sums(builder.as(), sums, kScratch0, kScratch1);
-    emit_add_to_memory(builder, count, Xmm(kScratch0.getIdx()), Xmm(kScratch1.getIdx()));
+    if (plan.packed_values) {
+      emit_add_to_memory(builder, count, Xmm(kScratch0.getIdx()), Xmm(kScratch1.getIdx()));
+    } else {
+      emit_store_to_memory(builder, count, Xmm(kScratch0.getIdx()));
+    }
   }
 }
 
-void emit_loop_body(StencilBuilder& builder, int taps, bool first, bool want_own, int first_sum) {
-  auto& as = builder.as();
-  if (taps > 0) as.vmovups(kX, builder.slot(kPaired + kIndex));
-  if (!want_own) {
-    for (int i = 0; i < taps; ++i) {
-      as.vfmadd231ps(Ymm(first_sum + i), kX, builder.slot(kGathered + kIndex));
-    }
-    return;
+// dy of one tap, through the mask at the tail.
+void emit_load_dy(StencilBuilder& builder, const Xbyak::Reg64& index) {
+  if (index == kTail) {
+    builder.as().vmaskmovps(kDy, kStreamTailMask, builder.slot(kGathered + index));
+  } else {
+    builder.as().vmovups(kDy, builder.slot(kGathered + index));
   }
+}
+
+// One vector of the group; `index` is the loop's or the tail's.
+void emit_vector(StencilBuilder& builder, const Xbyak::Reg64& index, int taps, bool first) {
+  auto& as = builder.as();
+  if (taps > 0) as.vmovups(kX, builder.slot(kPaired + index));
   if (first) {
     as.vxorps(kDx, kDx, kDx);
   } else {
-    as.vmovups(kDx, builder.slot(kOwn + kIndex));
+    as.vmovups(kDx, builder.slot(kOwn + index));
   }
   for (int i = 0; i < taps; ++i) {
-    as.vmovups(kDy, builder.slot(kGathered + kIndex));
+    emit_load_dy(builder, index);
     as.vfmadd231ps(kDx, Ymm(i), kDy);
-    as.vfmadd231ps(Ymm(first_sum + i), kX, kDy);
+    as.vfmadd231ps(Ymm(taps + i), kX, kDy);
   }
-  as.vmovups(builder.slot(kOwn + kIndex), kDx);
+  if (index == kTail && !first) {
+    // An infinite value times a masked zero must not reach lanes of the loop.
+    as.vmovups(kDy, builder.slot(kOwn + index));
+    as.vblendvps(kDx, kDy, kDx, kStreamTailMask);
+  }
+  as.vmovups(builder.slot(kOwn + index), kDx);
 }
 
-Stencil make_group(int taps, bool first, bool want_own) {
+void emit_vector_without_own(StencilBuilder& builder, const Xbyak::Reg64& index, int taps) {
+  auto& as = builder.as();
+  as.vmovups(kX, builder.slot(kPaired + index));
+  for (int i = 0; i < taps; ++i) {
+    if (index == kTail) {
+      emit_load_dy(builder, index);
+      as.vfmadd231ps(Ymm(i), kX, kDy);
+    } else {
+      as.vfmadd231ps(Ymm(i), kX, builder.slot(kGathered + index));
+    }
+  }
+}
+
+Stencil make_group(const Plan& plan, int taps, bool first) {
   StencilBuilder builder;
   auto& as = builder.as();
-  const int first_sum = want_own ? taps : 0;
-  if (want_own) {
-    for (int i = 0; i < taps; ++i) as.vbroadcastss(Ymm(i), builder.slot(kValues));
-  }
+  const auto emit = [&](const Xbyak::Reg64& index) {
+    plan.want_own ? emit_vector(builder, index, taps, first)
+                  : emit_vector_without_own(builder, index, taps);
+  };
+  const int first_sum = plan.want_own ? taps : 0;
+  for (int i = 0; i < first_sum; ++i) as.vbroadcastss(Ymm(i), builder.slot(kValues));
   for (int i = 0; i < taps; ++i) {
     const Ymm sum(first_sum + i);
     as.vxorps(sum, sum, sum);
   }
+  if (plan.tail) emit(kTail);
   as.mov(kIndex, kBytes);
   as.align(16);
   Xbyak::Label loop;
   as.L(loop);
-  emit_loop_body(builder, taps, first, want_own, first_sum);
+  emit(kIndex);
   as.add(kIndex, kVectorBytes);
   as.jnz(loop);
-  emit_reduction(builder, taps, first_sum);
+  emit_reduction(builder, plan, taps, first_sum);
   return builder.finish(16);
 }
 
@@ -113,8 +151,8 @@ class StreamBackwardEmitter {
   StreamBackwardEmitter(const TapTable& table, const Plan& plan)
       : table_(table), plan_(plan), operands_(table, plan) {
     for (int taps = 0; taps <= plan.taps_per_group; ++taps) {
-      first_.push_back(make_group(taps, true, plan.want_own));
-      next_.push_back(make_group(taps, false, plan.want_own));
+      first_.push_back(make_group(plan, taps, true));
+      next_.push_back(make_group(plan, taps, false));
     }
   }
 
@@ -135,16 +173,27 @@ class StreamBackwardEmitter {
     if (plan_.want_own) {
       for (int i = 0; i < count; ++i) operands_.value(row, at + i);
     }
-    if (count > 0) operands_.paired(row);
-    if (plan_.want_own && !first) operands_.own(row);
-    for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
-    if (plan_.want_own) operands_.own(row);
+    if (plan_.tail) add_vector(row, at, count, first, true);
+    add_vector(row, at, count, first, false);
     for (int i = 0; i < count; i += 4) add_reduction(row, at + i, std::min(4, count - i));
     writer.stamp(first ? first_[count] : next_[count], operands_.list());
   }
 
-  // The accesses of emit_add_to_memory, in its order.
+  // The slots of emit_vector or emit_vector_without_own.
+  void add_vector(int64_t row, int64_t at, int count, bool first, bool masked) {
+    if (count > 0) operands_.paired(row);
+    if (plan_.want_own && !first) operands_.own(row);
+    for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
+    if (plan_.want_own && !first && masked) operands_.own(row);
+    if (plan_.want_own) operands_.own(row);
+  }
+
+  // The slots of emit_add_to_memory or emit_store_to_memory.
   void add_reduction(int64_t row, int64_t at, int count) {
+    if (!plan_.packed_values) {
+      for (int i = 0; i < count; ++i) operands_.d_value(row, at + i);
+      return;
+    }
     const auto twice = [&](int64_t tap) {
       operands_.d_value(row, tap);
       operands_.d_value(row, tap);

@@ -26,24 +26,22 @@ ChunkEmitter make_stream_backward_emitter(const TapTable& table, const Plan& pla
 ChunkEmitter make_resident_forward_emitter(const TapTable& table, const Plan& plan);
 ChunkEmitter make_resident_backward_emitter(const TapTable& table, const Plan& plan);
 
-namespace forward_registers {
-inline const Xbyak::Reg64 kGathered = Xbyak::util::rdi;
-inline const Xbyak::Reg64 kOwn = Xbyak::util::rsi;
-inline const Xbyak::Reg64 kValues = Xbyak::util::rdx;
-inline const Xbyak::Reg64 kBias = Xbyak::util::rcx;
-inline const Xbyak::Reg64 kBytes = Xbyak::util::r8;
-inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;
-}  // namespace forward_registers
-
-namespace backward_registers {
+namespace registers {
+inline const Xbyak::Reg64 kArguments = Xbyak::util::rdi;  // at the entry only
 inline const Xbyak::Reg64 kGathered = Xbyak::util::rdi;
 inline const Xbyak::Reg64 kOwn = Xbyak::util::rsi;
 inline const Xbyak::Reg64 kPaired = Xbyak::util::rdx;
 inline const Xbyak::Reg64 kValues = Xbyak::util::rcx;
+inline const Xbyak::Reg64 kBias = Xbyak::util::r8;
 inline const Xbyak::Reg64 kDValues = Xbyak::util::r8;
-inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;
+inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;  // negated: where the index starts
+inline const Xbyak::Reg64 kTail = Xbyak::util::r10;
+inline const Xbyak::Reg64 kMaskPointer = Xbyak::util::r11;
 inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;
-}  // namespace backward_registers
+// Lanes of the tail vector that do not overlap; backward plans with a tail hold it throughout.
+inline const Xbyak::Ymm kStreamTailMask(12);
+inline const Xbyak::Ymm kResidentTailMask(15);
+}  // namespace registers
 
 inline constexpr int kVectorBytes = 32;
 inline constexpr int kFloatBytes = 4;
@@ -74,6 +72,11 @@ class Operands {
  private:
   void add(int64_t offset, NoteKind kind, int64_t row, int64_t tap) {
     list_.push_back({offset, kind, static_cast<int32_t>(row), tap});
+  }
+  // Of vector `vector` of a resident stream: the last one ends where the stream ends.
+  int64_t vector_offset(int vector) const {
+    const bool last = plan_.family == KernelFamily::resident && vector == plan_.vectors - 1;
+    return last ? plan_.panel * kFloatBytes - kVectorBytes : int64_t{vector} * kVectorBytes;
   }
   int64_t value_slot(int64_t tap) const {
     return (plan_.packed_values ? tap : table_.taps[tap].value) * kFloatBytes;

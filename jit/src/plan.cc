@@ -18,12 +18,16 @@ constexpr int kBackwardStreamTaps = 6;
 constexpr int kBackwardStreamTapsWithoutOwn = 12;
 constexpr int kBackwardResidentTaps = 4;
 
-// Share of L2 the gathered streams of one panel and block may fill; the rest is for own rows,
-// values and code.
-constexpr double kGatheredShareOfL2 = 0.6;
-// A panel shorter than this spends its time entering loops and reducing sums.
-constexpr int64_t kMinPanel = 128;
+// Share of L2 that the gathered streams of one panel and block may fill; the rest is for own
+// streams, values and code.
+constexpr double kGatheredShareOfL2 = 0.75;
+// A shorter panel spends its time entering loops and reducing sums, and hardware prefetchers
+// hardly start; a longer one gains nothing.
+constexpr int64_t kMinPanel = 192;
 constexpr int64_t kMaxPanel = 1024;
+// Taps of one row in one block, on average, that make loading and storing its own stream cheap.
+constexpr int64_t kForwardTapsPerBlock = 26;
+constexpr int64_t kBackwardTapsPerBlock = 12;
 
 // Enough parts for any sensible thread count, each with enough taps to be worth an entry.
 constexpr int64_t kMaxParts = 64;
@@ -42,20 +46,35 @@ int resident_rows(const VectorIsa& isa, int vectors) {
   return rows;
 }
 
-// Panel and block so that block_streams * panel floats fill the share of L2. Fewer, longer panels
-// come first; blocks only when even the shortest panel of all streams does not fit.
-void plan_panel(Plan& plan, int64_t streams, const MachineModel& machine) {
+struct PanelAndBlock {
+  int64_t panel;
+  int64_t block_streams;
+};
+
+// Blocks are as narrow as enough taps per row allow, so that panels can be long; together they
+// fill the share of L2. Streams that are too many even for the shortest panel make more blocks.
+PanelAndBlock plan_panel(const TapTable& table, Pass pass, const MachineModel& machine) {
   const double share = kGatheredShareOfL2 * static_cast<double>(machine.l2_bytes);
   const auto budget = static_cast<int64_t>(share / sizeof(float));
-  const int64_t wanted = streams == 0 ? kMaxPanel : budget / streams;
-  plan.panel = std::clamp(round_down(wanted, 2 * machine.isa.lanes), kMinPanel, kMaxPanel);
-  const int64_t fitting = std::max<int64_t>(1, budget / plan.panel);
-  plan.blocks = static_cast<int32_t>(std::max<int64_t>(1, divide_up(streams, fitting)));
-  plan.block_streams = std::max<int64_t>(1, divide_up(streams, plan.blocks));
+  const int64_t streams = std::max<int64_t>(1, table.streams);
+  const int64_t rows = std::max<int64_t>(1, table.rows());
+  const int64_t wanted = pass == Pass::forward ? kForwardTapsPerBlock : kBackwardTapsPerBlock;
+  const int64_t wanted_blocks = std::max<int64_t>(1, table.size() / rows / wanted);
+  const int64_t narrow = divide_up(streams, wanted_blocks);
+  const int64_t panel =
+      std::clamp(round_down(budget / narrow, 2 * machine.isa.lanes), kMinPanel, kMaxPanel);
+  const int64_t fitting = std::max<int64_t>(1, budget / panel);
+  const int64_t blocks = divide_up(streams, fitting);
+  return {.panel = panel, .block_streams = divide_up(streams, blocks)};
+}
+
+bool is_resident(const KernelRequest& request, const MachineModel& machine) {
+  return request.length <= int64_t{kMaxResidentVectors} * machine.isa.lanes;
 }
 
 void plan_pitches(Plan& plan, const KernelRequest& request) {
-  const int64_t packed = stream_pitch(plan.panel);
+  constexpr int64_t kLongestTail = 7;
+  const int64_t packed = stream_pitch(plan.panel + (plan.tail ? kLongestTail : 0));
   const auto choose = [&](int64_t pitch) { return pitch == 0 ? packed : pitch; };
   plan.pitches.gathered = choose(request.pitches.gathered);
   plan.pitches.own = choose(request.pitches.own);
@@ -79,21 +98,25 @@ void plan_parts(Plan& plan, const TapTable& table) {
   plan.part_begin.push_back(rows);
 }
 
-// Measured sizes of the emitted pieces, in bytes (emit_test checks the sum against the emitter).
+// Sizes of the emitted pieces, in bytes (plan_test checks the sum against the emitter).
 int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
   const int64_t vectors = plan.vectors;
+  const bool forward = plan.pass == Pass::forward;
   if (plan.family == KernelFamily::resident) {
     const int64_t dx = plan.want_own ? 5 : 0;
-    if (plan.pass == Pass::forward) return taps * (9 + 9 * vectors) + 13 * vectors + 9;
+    if (forward) return taps * (9 + 9 * vectors) + 13 * vectors + 9;
     return taps * (9 + (14 + dx) * vectors + 14) + 22 * vectors + 20;
   }
   const int64_t groups = std::max<int64_t>(1, divide_up(taps, plan.taps_per_group));
-  if (plan.pass == Pass::forward) return taps * 18 + groups * 52;
-  return taps * (plan.want_own ? 38 : 18) + groups * (plan.want_own ? 110 : 70);
+  const int64_t tail_tap = plan.tail ? (forward ? 10 : plan.want_own ? 20 : 15) : 0;
+  const int64_t tail_group = plan.tail ? (forward ? 24 : 48) : 0;
+  if (forward) return taps * (18 + tail_tap) + groups * (52 + tail_group);
+  const int64_t tap = plan.want_own ? 38 : 18;
+  return taps * (tap + tail_tap) + groups * ((plan.want_own ? 110 : 70) + tail_group);
 }
 
 void plan_chunks(Plan& plan, const TapTable& table) {
-  constexpr int64_t kChunkOverhead = 32 + 20;  // alignment, entry and return
+  constexpr int64_t kChunkOverhead = 32 + 64;  // alignment, entry and return
   for (int32_t block = 0; block < plan.blocks; ++block) {
     for (int32_t part = 0; part < plan.parts(); ++part) {
       Chunk chunk{.part = part, .block = block};
@@ -112,7 +135,7 @@ void plan_chunks(Plan& plan, const TapTable& table) {
 
 void plan_resident(Plan& plan, const KernelRequest& request, const TapTable& table,
                    const MachineModel& machine) {
-  plan.vectors = static_cast<int>(request.length / machine.isa.lanes);
+  plan.vectors = static_cast<int>(divide_up(request.length, machine.isa.lanes));
   plan.panel = request.length;
   plan.block_streams = std::max<int64_t>(1, table.streams);
   if (request.pass == Pass::forward) {
@@ -125,12 +148,16 @@ void plan_resident(Plan& plan, const KernelRequest& request, const TapTable& tab
 void plan_stream(Plan& plan, const KernelRequest& request, const TapTable& table,
                  const MachineModel& machine) {
   plan.vectors = 1;
-  plan_panel(plan, table.streams, machine);
+  const PanelAndBlock chosen = plan_panel(table, request.pass, machine);
+  plan.panel = chosen.panel;
+  plan.block_streams = chosen.block_streams;
+  plan.blocks =
+      static_cast<int32_t>(std::max<int64_t>(1, divide_up(table.streams, plan.block_streams)));
   if (request.pass == Pass::forward) {
     plan.taps_per_group = kForwardStreamTaps;
   } else {
     plan.taps_per_group = request.want_own ? kBackwardStreamTaps : kBackwardStreamTapsWithoutOwn;
-    plan.packed_values = true;
+    plan.packed_values = round_down(request.length, machine.isa.lanes) > plan.panel;
   }
 }
 
@@ -153,15 +180,28 @@ int64_t stream_pitch(int64_t length) {
   return pitch;
 }
 
+// Stream kernels loop over any length: only whether there is a tail and, backward, whether one
+// panel covers it make a difference.
+KernelRequest canonical_request(const TapTable& table, const KernelRequest& request,
+                                const MachineModel& machine) {
+  if (is_resident(request, machine)) return request;
+  const int64_t lanes = machine.isa.lanes;
+  const int64_t panel = plan_panel(table, request.pass, machine).panel;
+  const bool several = request.pass == Pass::backward && round_down(request.length, lanes) > panel;
+  KernelRequest canonical = request;
+  canonical.length = several ? panel + lanes : (kMaxResidentVectors + 1) * lanes;
+  if (request.length % lanes != 0) ++canonical.length;
+  return canonical;
+}
+
 Plan plan_kernel(const TapTable& table, const KernelRequest& request, const MachineModel& machine) {
-  SPARSEJIT_CHECK(request.length, >, 0);
-  SPARSEJIT_CHECK(request.length % machine.isa.lanes, ==, 0);
+  SPARSEJIT_CHECK(request.length, >=, machine.isa.lanes);
   Plan plan;
   plan.pass = request.pass;
   plan.want_own = request.pass == Pass::forward || request.want_own;
-  const bool resident = request.length <= int64_t{kMaxResidentVectors} * machine.isa.lanes;
-  plan.family = resident ? KernelFamily::resident : KernelFamily::stream;
-  if (resident) {
+  plan.tail = request.length % machine.isa.lanes != 0;
+  plan.family = is_resident(request, machine) ? KernelFamily::resident : KernelFamily::stream;
+  if (plan.family == KernelFamily::resident) {
     plan_resident(plan, request, table, machine);
   } else {
     plan_stream(plan, request, table, machine);

@@ -15,7 +15,7 @@ const char* to_text(KernelFamily family) {
 
 std::string to_text(const Plan& plan) {
   std::string text;
-  auto out = std::back_inserter(text);
+  const auto out = std::back_inserter(text);
   fmt::format_to(out, "{} {}{}\n", to_text(plan.pass), to_text(plan.family),
                  plan.want_own ? "" : " without dx");
   if (plan.family == KernelFamily::resident) {
@@ -25,6 +25,7 @@ std::string to_text(const Plan& plan) {
     fmt::format_to(out, "  panel {} floats\n", plan.panel);
     fmt::format_to(out, "  blocks {} of {} streams\n", plan.blocks, plan.block_streams);
   }
+  if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
   fmt::format_to(out, "  taps a group {}\n", plan.taps_per_group);
   fmt::format_to(out, "  values {}\n", plan.packed_values ? "in table order" : "by value index");
   fmt::format_to(out, "  pitch gathered {} own {} paired {}\n", plan.pitches.gathered,

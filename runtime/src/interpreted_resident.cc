@@ -1,5 +1,6 @@
 // Interpreted engine, resident family: all vectors of a row stay in registers while its taps
-// execute; the number of vectors is a template parameter.
+// execute; the number of vectors is a template parameter. The last vector ends where the stream
+// ends and overlaps the one before it when the length is no multiple of the lanes.
 #include <immintrin.h>
 
 #include <array>
@@ -7,11 +8,18 @@
 
 #include "interpreted_kernel.h"
 #include "lane_sums.h"
+#include "tail.h"
 
 namespace sparsejit {
 namespace {
 
 constexpr int64_t kLanes = 8;
+
+// Position of vector v of a stream of `length` floats.
+template <int kVectors>
+inline int64_t vector_at(int v, int64_t length) {
+  return v == kVectors - 1 ? length - kLanes : v * kLanes;
+}
 
 template <int kVectors>
 void forward_rows(const InterpretedJob& job) {
@@ -25,22 +33,29 @@ void forward_rows(const InterpretedJob& job) {
       const float* source = job.operands.gathered + job.offsets[i];
       const __m256 value = _mm256_broadcast_ss(values + taps[i].value);
       for (int v = 0; v < kVectors; ++v) {
-        sum[v] = _mm256_fmadd_ps(value, _mm256_loadu_ps(source + v * kLanes), sum[v]);
+        const __m256 x = _mm256_loadu_ps(source + vector_at<kVectors>(v, job.length));
+        sum[v] = _mm256_fmadd_ps(value, x, sum[v]);
       }
     }
     float* own = job.operands.own + row * job.plan.pitches.own;
-    for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(own + v * kLanes, sum[v]);
+    for (int v = 0; v < kVectors; ++v) {
+      _mm256_storeu_ps(own + vector_at<kVectors>(v, job.length), sum[v]);
+    }
   }
 }
 
 // One tap of a row: adds to dx, returns the products x * dy still to be summed across lanes.
 template <int kVectors, bool kWantOwn>
-inline __m256 backward_tap(const float* dy, const float* x, __m256 value,
-                           std::array<__m256, kVectors>& dx) {
+inline __m256 backward_tap(const float* dy, const float* x, int64_t length, const int32_t* mask,
+                           __m256 value, std::array<__m256, kVectors>& dx) {
   __m256 sum = _mm256_setzero_ps();
   for (int v = 0; v < kVectors; ++v) {
-    const __m256 d = _mm256_loadu_ps(dy + v * kLanes);
-    const __m256 xv = _mm256_loadu_ps(x + v * kLanes);
+    const int64_t at = vector_at<kVectors>(v, length);
+    const __m256 d = v == kVectors - 1 && mask != nullptr
+                         ? _mm256_maskload_ps(
+                               dy + at, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(mask)))
+                         : _mm256_loadu_ps(dy + at);
+    const __m256 xv = _mm256_loadu_ps(x + at);
     if (kWantOwn) dx[v] = _mm256_fmadd_ps(value, d, dx[v]);
     sum = v == 0 ? _mm256_mul_ps(d, xv) : _mm256_fmadd_ps(d, xv, sum);
   }
@@ -48,18 +63,21 @@ inline __m256 backward_tap(const float* dy, const float* x, __m256 value,
 }
 
 // Taps in fours, so that the sums across lanes are shared.
-template <int kVectors, bool kWantOwn>
-void backward_rows(const InterpretedJob& job) {
+template <int kVectors, bool kWantOwn, bool kTail>
+void backward_rows_of(const InterpretedJob& job) {
   const Tap* taps = job.table.taps.data();
   const float* values = job.operands.values;
   float* d_values = job.operands.d_values;
+  const int64_t length = kTail ? job.length : kVectors * kLanes;
+  const int32_t* mask = kTail ? tail_of(job.length).mask : nullptr;
   for (int64_t row = job.first_row; row < job.last_row; ++row) {
     const float* x = job.operands.paired + row * job.plan.pitches.paired;
     std::array<__m256, kVectors> dx;
     for (int v = 0; v < kVectors; ++v) dx[v] = _mm256_setzero_ps();
-    const auto products = [&](int64_t i) {
-      return backward_tap<kVectors, kWantOwn>(job.operands.gathered + job.offsets[i], x,
-                                              _mm256_broadcast_ss(values + taps[i].value), dx);
+    const auto products = [&](int64_t i) __attribute__((always_inline)) {
+      return backward_tap<kVectors, kWantOwn>(job.operands.gathered + job.offsets[i], x, length,
+                                              mask, _mm256_broadcast_ss(values + taps[i].value),
+                                              dx);
     };
     const int64_t end = job.table.row_begin[row + 1];
     int64_t i = job.table.row_begin[row];
@@ -74,9 +92,18 @@ void backward_rows(const InterpretedJob& job) {
     }
     for (; i < end; ++i) d_values[taps[i].value] = lane_sum(products(i));
     if (!kWantOwn) continue;
+    // The last vector first: where it overlaps, the one before has the complete sum.
     float* own = job.operands.own + row * job.plan.pitches.own;
-    for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(own + v * kLanes, dx[v]);
+    for (int v = kVectors; v-- > 0;) {
+      _mm256_storeu_ps(own + vector_at<kVectors>(v, length), dx[v]);
+    }
   }
+}
+
+template <int kVectors, bool kWantOwn>
+void backward_rows(const InterpretedJob& job) {
+  job.plan.tail ? backward_rows_of<kVectors, kWantOwn, true>(job)
+                : backward_rows_of<kVectors, kWantOwn, false>(job);
 }
 
 template <int... kIndex>

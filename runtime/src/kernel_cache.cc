@@ -15,13 +15,6 @@ uint64_t mix(uint64_t hash, uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
 }
 
-// Stream kernels loop over any length, so requests that differ in it alone share a kernel.
-KernelRequest normalized(KernelRequest request, const MachineModel& machine) {
-  const int64_t shortest_stream = int64_t{kMaxResidentVectors + 1} * machine.isa.lanes;
-  request.length = std::min(request.length, shortest_stream);
-  return request;
-}
-
 uint64_t hash_request(uint64_t hash, const KernelRequest& request) {
   hash = mix(hash, static_cast<uint64_t>(request.pass) * 2 + (request.want_own ? 1 : 0));
   for (const int64_t field :
@@ -37,7 +30,7 @@ KernelCache::KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher 
     : machine_(std::move(machine)), budget_bytes_(budget_bytes), hasher_(std::move(hasher)) {}
 
 KernelLookup KernelCache::get(const LoweredMaskPtr& lowered, const KernelRequest& wanted) {
-  const KernelRequest request = normalized(wanted, machine_);
+  const KernelRequest request = canonical_request(lowered->table(wanted.pass), wanted, machine_);
   const uint64_t mask_hash = hasher_ ? hasher_(lowered->mask) : lowered->mask.hash().low;
   const uint64_t hash = hash_request(mask_hash, request);
   std::promise<Result> promise;

@@ -41,7 +41,8 @@ void run_measured(Layer::Impl& impl, PassShape shape, const PassArguments& argum
   if (!impl.variants.accepts_direct(shape)) shape.direct = {};
   const PreparedPass prepared = impl.variants.prepare(impl.lowered, shape);
   const auto start = std::chrono::steady_clock::now();
-  run_pass(*impl.lowered, prepared.kernels, arguments, impl.runtime->pool, impl.runtime->scratch);
+  run_pass(*impl.lowered, *prepared.kernel, shape.direct, arguments, impl.runtime->pool,
+           impl.runtime->scratch);
   if (!prepared.measured) return;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   impl.variants.record(shape, prepared.engine, seconds.count());

@@ -1,27 +1,31 @@
 // The calls into generated code.
 #include "panel_kernel.h"
+#include "tail.h"
 
 namespace sparsejit {
-namespace {
 
-// Generated code has no symbols the function sanitizer could check.
-template <typename Entry>
-Entry entry_at(const uint8_t* code) {
-  return reinterpret_cast<Entry>(const_cast<uint8_t*>(code));
-}
-
-}  // namespace
-
-void NativeKernel::run(const PanelOperands& o, int32_t block, int32_t first_part, int32_t last_part,
-                       int64_t length) const {
-  const auto bytes = static_cast<int64_t>(length * sizeof(float));
+void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t first_part,
+                       int32_t last_part, int64_t length) const {
+  constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+  KernelArguments arguments{.gathered = operands.gathered,
+                            .own = operands.own,
+                            .paired = operands.paired,
+                            .values = operands.values,
+                            .loop_bytes = length * kFloatBytes};
+  if (plan_.pass == Pass::forward) {
+    arguments.bias_or_d_values = operands.bias;
+  } else {
+    arguments.bias_or_d_values = operands.d_values;
+  }
+  if (plan_.tail) {
+    const Tail tail = tail_of(length);
+    arguments.loop_bytes = tail.loop_length * kFloatBytes;
+    arguments.tail_offset = (tail.offset - tail.loop_length) * kFloatBytes;
+    arguments.tail_mask = tail.mask;
+  }
   for (int32_t part = first_part; part < last_part; ++part) {
     const uint8_t* code = range_->begin() + chunk_begin_[block * plan_.parts() + part];
-    if (plan_.pass == Pass::forward) {
-      entry_at<ForwardEntry>(code)(o.gathered, o.own, o.values, o.bias, bytes);
-    } else {
-      entry_at<BackwardEntry>(code)(o.gathered, o.own, o.paired, o.values, o.d_values, bytes);
-    }
+    reinterpret_cast<ChunkEntry>(reinterpret_cast<uintptr_t>(code))(&arguments);
   }
 }
 

@@ -131,8 +131,12 @@ void sum_streams(const float* data, int64_t pitch, int64_t length, int64_t first
       even = _mm256_add_ps(even, _mm256_loadu_ps(stream + t));
       odd = _mm256_add_ps(odd, _mm256_loadu_ps(stream + t + kLanes));
     }
-    if (t < length) even = _mm256_add_ps(even, _mm256_loadu_ps(stream + t));
-    const float sum = lane_sum(_mm256_add_ps(even, odd));
+    if (t + kLanes <= length) {
+      even = _mm256_add_ps(even, _mm256_loadu_ps(stream + t));
+      t += kLanes;
+    }
+    float sum = lane_sum(_mm256_add_ps(even, odd));
+    for (; t < length; ++t) sum += stream[t];
     sums[f] = accumulate ? sums[f] + sum : sum;
   }
 }

@@ -20,14 +20,14 @@ struct PanelOperands {
   const float* paired = nullptr;
   const float* values = nullptr;  // in the plan's order
   const float* bias = nullptr;    // forward: one a row
-  float* d_values = nullptr;      // backward; see emit.h for who overwrites and who adds
+  float* d_values = nullptr;      // backward; added to where the plan has packed_values
 };
 
 class PanelKernel {
  public:
   virtual ~PanelKernel() = default;
-  // Rows of parts [first_part, last_part), gathering from `block`, over `length` floats (a
-  // positive multiple of the lanes, at most the plan's panel).
+  // Rows of parts [first_part, last_part), gathering from `block`, over `length` floats: a multiple
+  // of the lanes up to the plan's panel, or with a tail up to 7 more; resident plans: the panel.
   virtual void run(const PanelOperands& operands, int32_t block, int32_t first_part,
                    int32_t last_part, int64_t length) const = 0;
   virtual const Plan& plan() const = 0;

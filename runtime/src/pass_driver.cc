@@ -2,7 +2,6 @@
 #include "pass_driver.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "pack.h"
 
@@ -18,18 +17,9 @@ Slice slice_of(int64_t count, int thread, int threads) {
   return {count * thread / threads, count * (thread + 1) / threads};
 }
 
-// A piece of the stream that one kernel runs; see PassKernels.
-struct Segment {
-  const PanelKernel& kernel;
-  int64_t start;
-  int64_t length;         // samples
-  int64_t padded_length;  // multiple of the lanes
-  Pitches direct;
-  float* d_values;          // in the order of the kernel's plan
-  bool adds_bias_gradient;  // d_bias already holds the sums of an earlier segment
-};
+constexpr int64_t kLanes = 8;
 
-// One operand during one segment: in place, or packed panel by panel.
+// One operand of the pass: in place, or packed panel by panel.
 class Operand {
  public:
   Operand(const ConstTensorView& view, int64_t direct_pitch, int64_t packed_pitch,
@@ -55,21 +45,20 @@ class Operand {
   ScratchPool::Buffer buffer_;
 };
 
-class SegmentRun {
+class PassRun {
  public:
-  SegmentRun(const LoweredMask& lowered, const Segment& segment, const PassArguments& arguments,
-             std::span<const float> values, ThreadPool& pool, ScratchPool& scratch)
-      : table_(lowered.table(segment.kernel.plan().pass)),
-        plan_(segment.kernel.plan()),
-        segment_(segment),
+  PassRun(const LoweredMask& lowered, const PanelKernel& kernel, const Pitches& direct,
+          const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch)
+      : kernel_(kernel),
+        plan_(kernel.plan()),
+        table_(lowered.table(plan_.pass)),
         arguments_(arguments),
-        values_(values),
         pool_(pool),
-        gathered_(arguments.gathered, segment.direct.gathered, plan_.pitches.gathered, scratch),
-        own_(arguments.own, segment.direct.own, plan_.pitches.own, scratch),
-        paired_(arguments.paired, segment.direct.paired, plan_.pitches.paired, scratch) {
+        gathered_(arguments.gathered, direct.gathered, plan_.pitches.gathered, scratch),
+        own_(arguments.own, direct.own, plan_.pitches.own, scratch),
+        paired_(arguments.paired, direct.paired, plan_.pitches.paired, scratch) {
     share_parts();
-    cut_panels();
+    cut_panels(stream_length(arguments.gathered.batch, direct));
   }
 
   void run() {
@@ -106,20 +95,20 @@ class SegmentRun {
     part_begin_.push_back(plan_.parts());
   }
 
-  // Panels of nearly equal length, multiples of the lanes, none longer than the plan's.
-  void cut_panels() {
-    constexpr int64_t kLanes = 8;
-    const int64_t vectors = segment_.padded_length / kLanes;
-    const int64_t limit = plan_.panel / kLanes;
+  // Panels of nearly equal length, none longer than the plan's; all are whole vectors except that
+  // the last one takes what is left.
+  void cut_panels(int64_t length) {
+    const int64_t vectors = length / kLanes;
+    const int64_t limit = std::max<int64_t>(1, plan_.panel / kLanes);
     const int64_t count = (vectors + limit - 1) / limit;
-    for (int64_t i = 0; i <= count; ++i) panel_begin_.push_back(vectors * i / count * kLanes);
+    for (int64_t i = 0; i < count; ++i) panel_begin_.push_back(vectors * i / count * kLanes);
+    panel_begin_.push_back(length);
   }
 
   PackedPanel packed_panel(const Operand& operand, size_t panel) const {
     const int64_t begin = panel_begin_[panel];
     const int64_t padded = panel_begin_[panel + 1] - begin;
-    const int64_t length = std::min(padded, segment_.length - begin);
-    return operand.panel(segment_.start + begin, length, padded);
+    return operand.panel(begin, std::min(padded, operand.view().batch - begin), padded);
   }
 
   void pack_slice(const Operand& operand, size_t panel, int thread) const {
@@ -134,17 +123,17 @@ class SegmentRun {
   }
 
   void compute(size_t panel, int thread) const {
-    const int64_t start = segment_.start + panel_begin_[panel];
-    const int64_t length = panel_begin_[panel + 1] - panel_begin_[panel];
-    PanelOperands operands{.gathered = gathered_.at(start),
-                           .own = const_cast<float*>(own_.at(start)),
-                           .paired = paired_.at(start),
-                           .values = values_.data(),
-                           .bias = arguments_.bias,
-                           .d_values = segment_.d_values};
+    const int64_t start = panel_begin_[panel];
+    const int64_t length = panel_begin_[panel + 1] - start;
+    const PanelOperands operands{.gathered = gathered_.at(start),
+                                 .own = const_cast<float*>(own_.at(start)),
+                                 .paired = paired_.at(start),
+                                 .values = arguments_.values.data(),
+                                 .bias = arguments_.bias,
+                                 .d_values = arguments_.d_values.data()};
     for (int32_t block = 0; block < plan_.blocks; ++block) {
       if (!arguments_.d_bias.empty()) add_bias_gradient(operands, panel, block, thread);
-      segment_.kernel.run(operands, block, part_begin_[thread], part_begin_[thread + 1], length);
+      kernel_.run(operands, block, part_begin_[thread], part_begin_[thread + 1], length);
     }
   }
 
@@ -156,21 +145,19 @@ class SegmentRun {
     const Slice slice = slice_of(last - first, thread, pool_.threads());
     sum_streams(operands.gathered, plan_.pitches.gathered,
                 panel_begin_[panel + 1] - panel_begin_[panel], first + slice.first,
-                first + slice.last, panel > 0 || segment_.adds_bias_gradient,
-                arguments_.d_bias.data());
+                first + slice.last, panel > 0, arguments_.d_bias.data());
   }
 
-  const TapTable& table_;
+  const PanelKernel& kernel_;
   const Plan& plan_;
-  const Segment& segment_;
+  const TapTable& table_;
   const PassArguments& arguments_;
-  const std::span<const float> values_;
   ThreadPool& pool_;
   Operand gathered_;
   Operand own_;
   Operand paired_;
   std::vector<int32_t> part_begin_;   // threads+1
-  std::vector<int64_t> panel_begin_;  // panels+1, from the segment's start
+  std::vector<int64_t> panel_begin_;  // panels+1
 };
 
 // Values in the table's order and room for their gradients, when the plan wants that.
@@ -191,10 +178,8 @@ class OrderedValues {
     });
   }
 
-  std::span<const float> values() const {
-    return {values_.data(), static_cast<size_t>(table_.size())};
-  }
-  float* d_values() const { return d_values_.data(); }
+  std::span<const float> values() const { return {values_.data(), size()}; }
+  std::span<float> d_values() const { return {d_values_.data(), size()}; }
 
   void store_d_values(std::span<float> d_values) const {
     pool_.run([&](int thread) {
@@ -206,57 +191,34 @@ class OrderedValues {
   }
 
  private:
+  size_t size() const { return static_cast<size_t>(table_.size()); }
+
   const TapTable& table_;
   ThreadPool& pool_;
   ScratchPool::Buffer values_;
   ScratchPool::Buffer d_values_;
 };
 
-void run_main(const LoweredMask& lowered, const PassKernels& kernels,
-              const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch) {
-  const Plan& plan = kernels.main->plan();
-  std::optional<OrderedValues> ordered;
-  if (plan.packed_values) {
-    ordered.emplace(lowered.table(plan.pass), arguments.values, pool, scratch);
-  }
-  const int64_t batch = arguments.gathered.batch;
-  const Segment segment{.kernel = *kernels.main,
-                        .start = 0,
-                        .length = std::min(kernels.main_length, batch),
-                        .padded_length = kernels.main_length,
-                        .direct = kernels.direct,
-                        .d_values = ordered ? ordered->d_values() : arguments.d_values.data(),
-                        .adds_bias_gradient = false};
-  SegmentRun(lowered, segment, arguments, ordered ? ordered->values() : arguments.values, pool,
-             scratch)
-      .run();
-  if (ordered) ordered->store_d_values(arguments.d_values);
-}
-
-void run_remainder(const LoweredMask& lowered, const PassKernels& kernels,
-                   const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch) {
-  const auto size = static_cast<int64_t>(arguments.d_values.size());
-  const ScratchPool::Buffer d_values = scratch.take(size);
-  const Segment segment{.kernel = *kernels.remainder,
-                        .start = kernels.main_length,
-                        .length = arguments.gathered.batch - kernels.main_length,
-                        .padded_length = kernels.remainder->plan().panel,
-                        .direct = {},
-                        .d_values = d_values.data(),
-                        .adds_bias_gradient = true};
-  SegmentRun(lowered, segment, arguments, arguments.values, pool, scratch).run();
-  pool.run([&](int thread) {
-    const Slice slice = slice_of(size, thread, pool.threads());
-    for (int64_t i = slice.first; i < slice.last; ++i) arguments.d_values[i] += d_values.data()[i];
-  });
-}
-
 }  // namespace
 
-void run_pass(const LoweredMask& lowered, const PassKernels& kernels,
+int64_t stream_length(int64_t batch, const Pitches& direct) {
+  const bool any_direct = direct.gathered != 0 || direct.own != 0 || direct.paired != 0;
+  return any_direct ? batch : (batch + kLanes - 1) / kLanes * kLanes;
+}
+
+void run_pass(const LoweredMask& lowered, const PanelKernel& kernel, const Pitches& direct,
               const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch) {
-  run_main(lowered, kernels, arguments, pool, scratch);
-  if (kernels.remainder != nullptr) run_remainder(lowered, kernels, arguments, pool, scratch);
+  const Plan& plan = kernel.plan();
+  if (!plan.packed_values) {
+    PassRun(lowered, kernel, direct, arguments, pool, scratch).run();
+    return;
+  }
+  const OrderedValues ordered(lowered.table(plan.pass), arguments.values, pool, scratch);
+  PassArguments in_order = arguments;
+  in_order.values = ordered.values();
+  in_order.d_values = ordered.d_values();
+  PassRun(lowered, kernel, direct, in_order, pool, scratch).run();
+  ordered.store_d_values(arguments.d_values);
 }
 
 }  // namespace sparsejit

@@ -3,11 +3,9 @@
 //     values --order--> [pack] -> kernel over parts x blocks -> [unpack]   for each panel
 //                                                              --> d_values, d_bias
 //
-// The stream is cut into a main segment, run by the chosen engine in panels, and, where operands
-// are used in place, a remainder of fewer than eight lanes. The remainder is packed into a tile of
-// eight lanes a stream and always interpreted: code for it would run once per call, which never
-// pays. Threads own parts (disjoint rows), so they share nothing and results do not depend on
-// their number.
+// The stream is cut into panels. Operands whose streams are contiguous are used in place; others
+// are packed panel by panel, padded with zeros to whole vectors. Threads own parts (disjoint
+// rows), so they share nothing and results do not depend on their number.
 #pragma once
 
 #include <span>
@@ -30,14 +28,13 @@ struct PassArguments {
   std::span<float> d_bias;  // backward: one a gathered stream, or empty
 };
 
-struct PassKernels {
-  const PanelKernel* main = nullptr;
-  const PanelKernel* remainder = nullptr;  // null when there is no remainder
-  int64_t main_length = 0;                 // a multiple of the lanes
-  Pitches direct;                          // pitch of operands used in place, 0: packed
-};
-
-void run_pass(const LoweredMask& lowered, const PassKernels& kernels,
+// `direct`: pitch of the operands used in place, 0 for packed ones. `kernel` was planned for these
+// and for the length of stream_length().
+void run_pass(const LoweredMask& lowered, const PanelKernel& kernel, const Pitches& direct,
               const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch);
+
+// Floats of a stream the kernel sees: the batch where any operand is used in place, else rounded
+// up to whole vectors.
+int64_t stream_length(int64_t batch, const Pitches& direct);
 
 }  // namespace sparsejit

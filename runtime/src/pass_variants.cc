@@ -7,7 +7,6 @@
 namespace sparsejit {
 namespace {
 
-constexpr int64_t kLanes = 8;
 // Shapes a layer remembers; the oldest is forgotten first (its code stays in the cache).
 constexpr size_t kMaxShapes = 64;
 // Different sets of pitches a layer compiles for before it packs instead.
@@ -17,23 +16,10 @@ bool any_direct(const Pitches& pitches) {
   return pitches.gathered != 0 || pitches.own != 0 || pitches.paired != 0;
 }
 
-// In place, whole vectors only; packed, rounded up with zeros.
-int64_t main_length(const PassShape& shape) {
-  if (any_direct(shape.direct)) return shape.batch / kLanes * kLanes;
-  return (shape.batch + kLanes - 1) / kLanes * kLanes;
-}
-
 KernelRequest request_of(const PassShape& shape) {
   return {.pass = shape.pass,
-          .length = main_length(shape),
+          .length = stream_length(shape.batch, shape.direct),
           .pitches = shape.direct,
-          .want_own = shape.want_own};
-}
-
-KernelRequest remainder_request(const PassShape& shape) {
-  return {.pass = shape.pass,
-          .length = kLanes,
-          .pitches = {kLanes, kLanes, kLanes},
           .want_own = shape.want_own};
 }
 
@@ -47,7 +33,6 @@ PassVariants::Variant& PassVariants::find_or_add(const LoweredMaskPtr& lowered,
   if (variants_.size() == kMaxShapes) variants_.erase(variants_.begin());
   auto variant = std::make_unique<Variant>();
   variant->shape = shape;
-  variant->main_length = main_length(shape);
   variant->plan = plan_kernel(lowered->table(shape.pass), request_of(shape), runtime_->machine);
   variants_.push_back(std::move(variant));
   return *variants_.back();
@@ -81,25 +66,13 @@ PreparedPass PassVariants::prepare(const LoweredMaskPtr& lowered, const PassShap
   PreparedPass prepared;
   prepared.engine = choose(lowered, variant);
   if (prepared.engine == Engine::native) {
-    prepared.main = variant.native;
+    prepared.kernel = variant.native;
   } else {
     if (variant.interpreted == nullptr) {
       variant.interpreted = std::make_shared<InterpretedKernel>(lowered, variant.plan);
     }
-    prepared.main = variant.interpreted;
+    prepared.kernel = variant.interpreted;
   }
-  if (variant.main_length < shape.batch) {
-    if (variant.remainder == nullptr) {
-      variant.remainder = std::make_shared<InterpretedKernel>(
-          lowered,
-          plan_kernel(lowered->table(shape.pass), remainder_request(shape), runtime_->machine));
-    }
-    prepared.remainder = variant.remainder;
-  }
-  prepared.kernels = {.main = prepared.main.get(),
-                      .remainder = prepared.remainder.get(),
-                      .main_length = variant.main_length,
-                      .direct = shape.direct};
   prepared.measured = wanted_ == Engine::automatic && variant.native != nullptr &&
                       variant.picker.chosen() == Engine::automatic;
   return prepared;
@@ -132,7 +105,6 @@ Regeneration PassVariants::regenerate(const LoweredMaskPtr& lowered, bool keep_c
     variant->plan = plan_kernel(lowered->table(variant->shape.pass), request_of(variant->shape),
                                 runtime_->machine);
     variant->interpreted = nullptr;
-    variant->remainder = nullptr;
     variant->native = nullptr;
     if (!keep_choices) variant->picker.restart();
     const bool was_used = variant->native_looked_up;

@@ -22,11 +22,9 @@ struct PassShape {
   bool operator==(const PassShape&) const = default;
 };
 
-// What one call runs. Holds the kernels until the call is over.
+// What one call runs. Holds the kernel until the call is over.
 struct PreparedPass {
-  std::shared_ptr<const PanelKernel> main;
-  std::shared_ptr<const PanelKernel> remainder;
-  PassKernels kernels;
+  std::shared_ptr<const PanelKernel> kernel;
   Engine engine = Engine::interpreted;
   bool measured = false;  // the picker wants to know how long it took
 };
@@ -56,11 +54,9 @@ class PassVariants {
  private:
   struct Variant {
     PassShape shape;
-    int64_t main_length = 0;
     Plan plan;
     std::shared_ptr<const PanelKernel> interpreted;
     NativeKernelPtr native;
-    std::shared_ptr<const PanelKernel> remainder;
     bool native_looked_up = false;
     std::string native_problem;
     EnginePicker picker;

@@ -1,8 +1,8 @@
 // emit_kernel: Plan -> machine code bytes. Pure: no executable memory, no global state.
 //
-// The code is position independent. Calling convention: System V x86-64, see KernelArguments for
-// what each entry takes. Every chunk ends with vzeroupper and ret, uses only caller-saved
-// registers, no stack, and touches exactly the floats the plan describes.
+// The code is position independent. Every chunk is a function `void(const KernelArguments*)` in the
+// System V convention; it uses only caller-saved registers, no stack, ends with vzeroupper and
+// ret, and touches exactly the floats the plan describes.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,24 @@
 
 namespace sparsejit {
 
-// Forward entry: fn(gathered=x, own=y, values, bias, bytes)
-using ForwardEntry = void (*)(const float* gathered, float* own, const float* values,
-                              const float* bias, int64_t bytes);
-// Backward entry: fn(gathered=dy, own=dx, paired=x, values, d_values, bytes)
-//   d_values is added to by the stream family and overwritten by the resident family.
-using BackwardEntry = void (*)(const float* gathered, float* own, const float* paired,
-                               const float* values, float* d_values, int64_t bytes);
+// Pointers at the start of a panel. See taps.h for gathered, own and paired.
+struct KernelArguments {
+  const float* gathered = nullptr;
+  float* own = nullptr;           // unused by a backward plan without dx
+  const float* paired = nullptr;  // backward only
+  const float* values = nullptr;  // in the plan's order
+  // Forward: const float* bias, one a row. Backward: float* d_values, in the plan's order; added
+  // to where the plan has packed_values, overwritten otherwise.
+  const void* bias_or_d_values = nullptr;
+  // Stream family: bytes of the panel that the loop covers, a positive multiple of 32.
+  int64_t loop_bytes = 0;
+  // With a tail: byte offset of the last vector of the panel from where the loop ends (-28 to 0;
+  // it overlaps the loop unless 0), and the mask of its lanes that do not overlap.
+  int64_t tail_offset = 0;
+  const int32_t* tail_mask = nullptr;
+};
+
+using ChunkEntry = void (*)(const KernelArguments*);
 
 // What one displacement in the code refers to; kept when EmitOptions::notes is set.
 enum class NoteKind : uint8_t { value, bias, gathered, own, paired, d_value };

@@ -55,13 +55,20 @@ struct Plan {
   Pass pass = Pass::forward;
   KernelFamily family = KernelFamily::stream;
   bool want_own = true;
-  int vectors = 0;             // resident: vectors of one stream; stream: 1
-  int taps_per_group = 1;      // taps whose values (and accumulators) are held in registers
-  int rows_per_group = 1;      // resident forward: rows interleaved so that they share loads
-  bool packed_values = false;  // values are read in the table's order, not by value index
-  int64_t panel = 0;           // floats of the stream a call covers at most
-  Pitches pitches;             // complete: none is 0, except unused ones
-  int64_t block_streams = 0;   // gathered streams of one block
+  int vectors = 0;         // resident: vectors of one stream; stream: 1
+  int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
+  int rows_per_group = 1;  // resident forward: rows interleaved so that they share loads
+  // Several panels: values are read, and their gradients added to, in the table's order. One
+  // panel: by value index, and gradients are stored once.
+  bool packed_values = false;
+  // The stream is no multiple of the lanes: its last vector is handled apart, overlapping the one
+  // before it, so that no access leaves the stream.
+  bool tail = false;
+  // Floats of the stream a call covers: stream family at most (and up to 7 more in a tail),
+  // resident family exactly.
+  int64_t panel = 0;
+  Pitches pitches;            // complete: none is 0, except unused ones
+  int64_t block_streams = 0;  // gathered streams of one block
   int32_t blocks = 1;
   std::vector<int64_t> part_begin;  // parts+1 row numbers
   std::vector<Chunk> chunks;        // block-major: all parts of block 0, then of block 1, ...
@@ -82,6 +89,10 @@ TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32
 
 // Longest stream the resident family takes, in vectors.
 inline constexpr int kMaxResidentVectors = 8;
+
+// Requests for which the same plan, and so the same code, serves become equal.
+KernelRequest canonical_request(const TapTable& table, const KernelRequest& request,
+                                const MachineModel& machine);
 
 // Pure. Depends on nothing but its arguments.
 Plan plan_kernel(const TapTable& table, const KernelRequest& request, const MachineModel& machine);
