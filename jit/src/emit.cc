@@ -10,13 +10,14 @@ namespace sparsejit {
 namespace {
 
 ChunkEmitter make_emitter(const TapTable& table, const Plan& plan) {
-  const bool forward = plan.pass == Pass::forward;
+  const bool accumulate = plan.kind == KernelKind::accumulate;
   if (plan.family == KernelFamily::stream) {
-    return forward ? make_stream_forward_emitter(table, plan)
-                   : make_stream_backward_emitter(table, plan);
+    return accumulate ? make_stream_accumulate_emitter(table, plan)
+                      : make_stream_products_emitter(table, plan);
   }
-  return forward ? make_resident_forward_emitter(table, plan)
-                 : make_resident_backward_emitter(table, plan);
+  SPARSEJIT_CHECK(plan.kind != KernelKind::fused, ==, true);
+  return accumulate ? make_resident_accumulate_emitter(table, plan)
+                    : make_resident_products_emitter(table, plan);
 }
 
 // Loads the arguments. Stream kernels count an index from -bytes up to 0, so their pointers move
@@ -35,14 +36,14 @@ Stencil make_entry(const Plan& plan) {
   load(kOwn, offsetof(KernelArguments, own));
   load(kPaired, offsetof(KernelArguments, paired));
   load(kValues, offsetof(KernelArguments, values));
-  load(kBias, offsetof(KernelArguments, bias_or_d_values));
+  load(kBias, offsetof(KernelArguments, start_or_d_values));
   if (plan.tail) {
     load(kTail, offsetof(KernelArguments, tail_offset));
     load(kMaskPointer, offsetof(KernelArguments, tail_mask));
   }
   if (stream) load(kBytes, offsetof(KernelArguments, loop_bytes));
   load(kGathered, offsetof(KernelArguments, gathered));
-  if (plan.tail && plan.pass == Pass::backward) {
+  if (plan.tail && plan.kind != KernelKind::accumulate) {
     as.vmovups(stream ? kStreamTailMask : kResidentTailMask, as.ptr[kMaskPointer]);
   }
   if (stream) {
@@ -87,6 +88,36 @@ void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, 
   }
   as.vextractf128(Xbyak::Xmm(scratch.getIdx()), into, 1);
   as.vaddps(Xbyak::Xmm(into.getIdx()), Xbyak::Xmm(into.getIdx()), Xbyak::Xmm(scratch.getIdx()));
+}
+
+void emit_store_sums(StencilBuilder& builder, int count, Xbyak::Xmm sums, bool contiguous) {
+  auto& as = builder.as();
+  using registers::kDValues;
+  if (!contiguous) {
+    as.vmovss(builder.slot(kDValues), sums);
+    for (int i = 1; i < count; ++i) as.vextractps(builder.slot(kDValues), sums, i);
+    return;
+  }
+  if (count == 4) as.vmovups(builder.slot(kDValues), sums);
+  if (count == 2 || count == 3) as.vmovlps(builder.slot(kDValues), sums);
+  if (count == 3) as.vextractps(builder.slot(kDValues), sums, 2);
+  if (count == 1) as.vmovss(builder.slot(kDValues), sums);
+}
+
+void Operands::stored_sums(int64_t row, int64_t tap, int count, bool contiguous) {
+  if (!contiguous) {
+    for (int i = 0; i < count; ++i) d_value(row, tap + i);
+    return;
+  }
+  d_value(row, tap);
+  if (count == 3) d_value(row, tap + 2);
+}
+
+bool Operands::are_contiguous(int64_t tap, int count) const {
+  for (int i = 1; i < count; ++i) {
+    if (value_slot(tap + i) != value_slot(tap) + i * kFloatBytes) return false;
+  }
+  return true;
 }
 
 EmitResult emit_kernel(const TapTable& table, const Plan& plan, const EmitOptions& options) {

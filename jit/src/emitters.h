@@ -1,4 +1,5 @@
-// The four emitters behind emit_kernel, one for each pass and family, and what they share.
+// The four emitters behind emit_kernel and what they share. The stream emitter of sums makes both
+// fused and products kernels; a resident fused kernel does not exist (see jit/README.md).
 //
 // Each is a function object that builds its stencils on first use and emits one chunk at a time.
 // Registers with a fixed role are named here and nowhere else. All are caller-saved in the System
@@ -21,10 +22,10 @@ namespace sparsejit {
 // Emits the code of one chunk, without entry and return.
 using ChunkEmitter = std::function<void(CodeWriter&, const Chunk&)>;
 
-ChunkEmitter make_stream_forward_emitter(const TapTable& table, const Plan& plan);
-ChunkEmitter make_stream_backward_emitter(const TapTable& table, const Plan& plan);
-ChunkEmitter make_resident_forward_emitter(const TapTable& table, const Plan& plan);
-ChunkEmitter make_resident_backward_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_stream_accumulate_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_stream_products_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_resident_accumulate_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_resident_products_emitter(const TapTable& table, const Plan& plan);
 
 namespace registers {
 inline const Xbyak::Reg64 kArguments = Xbyak::util::rdi;  // at the entry only
@@ -38,7 +39,7 @@ inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;  // negated: where the index
 inline const Xbyak::Reg64 kTail = Xbyak::util::r10;
 inline const Xbyak::Reg64 kMaskPointer = Xbyak::util::r11;
 inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;
-// Lanes of the tail vector that do not overlap; backward plans with a tail hold it throughout.
+// Lanes of the tail vector that do not overlap; kernels that make sums hold it throughout.
 inline const Xbyak::Ymm kStreamTailMask(12);
 inline const Xbyak::Ymm kResidentTailMask(15);
 }  // namespace registers
@@ -54,6 +55,11 @@ inline constexpr int kFloatBytes = 4;
 void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, Xbyak::Ymm into,
                     Xbyak::Ymm scratch);
 
+// Stores the low `count` lanes of `sums` through slots: `contiguous` as consecutive floats through
+// one slot (two for three lanes), else through a slot each.
+class StencilBuilder;
+void emit_store_sums(StencilBuilder& builder, int count, Xbyak::Xmm sums, bool contiguous);
+
 // Operands of the slots, made from positions in the tables.
 class Operands {
  public:
@@ -64,6 +70,9 @@ class Operands {
 
   void value(int64_t row, int64_t tap) { add(value_slot(tap), NoteKind::value, row, tap); }
   void d_value(int64_t row, int64_t tap) { add(value_slot(tap), NoteKind::d_value, row, tap); }
+  // The slots of emit_store_sums; `contiguous` is are_contiguous of the same taps.
+  void stored_sums(int64_t row, int64_t tap, int count, bool contiguous);
+  bool are_contiguous(int64_t tap, int count) const;
   void bias(int64_t row) { add(row * kFloatBytes, NoteKind::bias, row, -1); }
   void gathered(int64_t row, int64_t tap, int vector = 0);
   void own(int64_t row, int vector = 0);

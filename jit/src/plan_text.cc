@@ -9,6 +9,18 @@ namespace sparsejit {
 
 const char* to_text(Pass pass) { return pass == Pass::forward ? "forward" : "backward"; }
 
+const char* to_text(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::accumulate:
+      return "accumulate";
+    case KernelKind::fused:
+      return "fused";
+    case KernelKind::products:
+      return "products";
+  }
+  return "?";
+}
+
 const char* to_text(KernelFamily family) {
   return family == KernelFamily::stream ? "stream" : "resident";
 }
@@ -16,8 +28,7 @@ const char* to_text(KernelFamily family) {
 std::string to_text(const Plan& plan) {
   std::string text;
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "{} {}{}\n", to_text(plan.pass), to_text(plan.family),
-                 plan.want_own ? "" : " without dx");
+  fmt::format_to(out, "{} {}\n", to_text(plan.kind), to_text(plan.family));
   if (plan.family == KernelFamily::resident) {
     fmt::format_to(out, "  vectors {} (streams of {} floats)\n", plan.vectors, plan.panel);
     fmt::format_to(out, "  rows a group {}\n", plan.rows_per_group);

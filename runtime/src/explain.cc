@@ -25,8 +25,7 @@ void explain_kernel(const KernelReport& report, std::string& text) {
     }
     text += '\n';
   }
-  const std::string plan = to_text(report.plan);
-  text += plan.substr(plan.find('\n') + 1);
+  for (const Plan& plan : report.plans) text += "  " + to_text(plan);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace sparsejit {
 
-InterpretedKernel::InterpretedKernel(LoweredMaskPtr lowered, Plan plan)
-    : lowered_(std::move(lowered)), table_(lowered_->table(plan.pass)), plan_(std::move(plan)) {
+InterpretedKernel::InterpretedKernel(LoweredMaskPtr lowered, Pass side, Plan plan)
+    : lowered_(std::move(lowered)), table_(lowered_->table(side)), plan_(std::move(plan)) {
   offsets_.reserve(table_.taps.size());
   for (const Tap& tap : table_.taps) {
     const int64_t offset = tap.stream * plan_.pitches.gathered + tap.shift;
@@ -27,11 +27,11 @@ void InterpretedKernel::run(const PanelOperands& operands, int32_t block, int32_
                            .first_row = plan_.part_begin[first_part],
                            .last_row = plan_.part_begin[last_part],
                            .length = length};
+  const bool accumulate = plan_.kind == KernelKind::accumulate;
   if (plan_.family == KernelFamily::stream) {
-    plan_.pass == Pass::forward ? interpret_stream_forward(job) : interpret_stream_backward(job);
+    accumulate ? interpret_stream_accumulate(job) : interpret_stream_sums(job);
   } else {
-    plan_.pass == Pass::forward ? interpret_resident_forward(job)
-                                : interpret_resident_backward(job);
+    accumulate ? interpret_resident_accumulate(job) : interpret_resident_sums(job);
   }
 }
 

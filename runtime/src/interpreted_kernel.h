@@ -1,5 +1,5 @@
-// The inner loops of the interpreted engine, one function for each pass and family. Compiled for
-// AVX2 and FMA; called only where the CPU has both.
+// The inner loops of the interpreted engine, by kind and family; sums are fused and products.
+// Compiled for AVX2 and FMA; called only where the CPU has both.
 //
 // They follow the plan exactly as generated code does, vector by vector and sum by sum, so results
 // are bit for bit the same.
@@ -20,9 +20,9 @@ struct InterpretedJob {
   int64_t length = 0;
 };
 
-void interpret_stream_forward(const InterpretedJob& job);
-void interpret_stream_backward(const InterpretedJob& job);
-void interpret_resident_forward(const InterpretedJob& job);
-void interpret_resident_backward(const InterpretedJob& job);
+void interpret_stream_accumulate(const InterpretedJob& job);
+void interpret_stream_sums(const InterpretedJob& job);
+void interpret_resident_accumulate(const InterpretedJob& job);
+void interpret_resident_sums(const InterpretedJob& job);
 
 }  // namespace sparsejit

@@ -22,12 +22,12 @@ inline int64_t vector_at(int v, int64_t length) {
 }
 
 template <int kVectors>
-void forward_rows(const InterpretedJob& job) {
+void accumulate_rows(const InterpretedJob& job) {
   const Tap* taps = job.table.taps.data();
   const float* values = job.operands.values;
   for (int64_t row = job.first_row; row < job.last_row; ++row) {
     std::array<__m256, kVectors> sum;
-    for (int v = 0; v < kVectors; ++v) sum[v] = _mm256_broadcast_ss(job.operands.bias + row);
+    for (int v = 0; v < kVectors; ++v) sum[v] = _mm256_broadcast_ss(job.operands.start + row);
     const int64_t end = job.table.row_begin[row + 1];
     for (int64_t i = job.table.row_begin[row]; i < end; ++i) {
       const float* source = job.operands.gathered + job.offsets[i];
@@ -45,9 +45,9 @@ void forward_rows(const InterpretedJob& job) {
 }
 
 // One tap of a row: adds to dx, returns the products x * dy still to be summed across lanes.
-template <int kVectors, bool kWantOwn>
-inline __m256 backward_tap(const float* dy, const float* x, int64_t length, const int32_t* mask,
-                           __m256 value, std::array<__m256, kVectors>& dx) {
+template <int kVectors, bool kFused>
+inline __m256 sums_tap(const float* dy, const float* x, int64_t length, const int32_t* mask,
+                       __m256 value, std::array<__m256, kVectors>& dx) {
   __m256 sum = _mm256_setzero_ps();
   for (int v = 0; v < kVectors; ++v) {
     const int64_t at = vector_at<kVectors>(v, length);
@@ -56,15 +56,15 @@ inline __m256 backward_tap(const float* dy, const float* x, int64_t length, cons
                                dy + at, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(mask)))
                          : _mm256_loadu_ps(dy + at);
     const __m256 xv = _mm256_loadu_ps(x + at);
-    if (kWantOwn) dx[v] = _mm256_fmadd_ps(value, d, dx[v]);
+    if (kFused) dx[v] = _mm256_fmadd_ps(value, d, dx[v]);
     sum = v == 0 ? _mm256_mul_ps(d, xv) : _mm256_fmadd_ps(d, xv, sum);
   }
   return sum;
 }
 
 // Taps in fours, so that the sums across lanes are shared.
-template <int kVectors, bool kWantOwn, bool kTail>
-void backward_rows_of(const InterpretedJob& job) {
+template <int kVectors, bool kFused, bool kTail>
+void sums_rows_of(const InterpretedJob& job) {
   const Tap* taps = job.table.taps.data();
   const float* values = job.operands.values;
   float* d_values = job.operands.d_values;
@@ -75,9 +75,8 @@ void backward_rows_of(const InterpretedJob& job) {
     std::array<__m256, kVectors> dx;
     for (int v = 0; v < kVectors; ++v) dx[v] = _mm256_setzero_ps();
     const auto products = [&](int64_t i) __attribute__((always_inline)) {
-      return backward_tap<kVectors, kWantOwn>(job.operands.gathered + job.offsets[i], x, length,
-                                              mask, _mm256_broadcast_ss(values + taps[i].value),
-                                              dx);
+      return sums_tap<kVectors, kFused>(job.operands.gathered + job.offsets[i], x, length, mask,
+                                        _mm256_broadcast_ss(values + taps[i].value), dx);
     };
     const int64_t end = job.table.row_begin[row + 1];
     int64_t i = job.table.row_begin[row];
@@ -91,7 +90,7 @@ void backward_rows_of(const InterpretedJob& job) {
       for (int k = 0; k < 4; ++k) d_values[taps[i + k].value] = sums[k];
     }
     for (; i < end; ++i) d_values[taps[i].value] = lane_sum(products(i));
-    if (!kWantOwn) continue;
+    if (!kFused) continue;
     // The last vector first: where it overlaps, the one before has the complete sum.
     float* own = job.operands.own + row * job.plan.pitches.own;
     for (int v = kVectors; v-- > 0;) {
@@ -100,33 +99,35 @@ void backward_rows_of(const InterpretedJob& job) {
   }
 }
 
-template <int kVectors, bool kWantOwn>
-void backward_rows(const InterpretedJob& job) {
-  job.plan.tail ? backward_rows_of<kVectors, kWantOwn, true>(job)
-                : backward_rows_of<kVectors, kWantOwn, false>(job);
+template <int kVectors, bool kFused>
+void sums_rows(const InterpretedJob& job) {
+  job.plan.tail ? sums_rows_of<kVectors, kFused, true>(job)
+                : sums_rows_of<kVectors, kFused, false>(job);
 }
 
 template <int... kIndex>
-constexpr auto forward_table(std::integer_sequence<int, kIndex...>) {
-  return std::array{&forward_rows<kIndex + 1>...};
+constexpr auto accumulate_table(std::integer_sequence<int, kIndex...>) {
+  return std::array{&accumulate_rows<kIndex + 1>...};
 }
-template <bool kWantOwn, int... kIndex>
-constexpr auto backward_table(std::integer_sequence<int, kIndex...>) {
-  return std::array{&backward_rows<kIndex + 1, kWantOwn>...};
+template <bool kFused, int... kIndex>
+constexpr auto sums_table(std::integer_sequence<int, kIndex...>) {
+  return std::array{&sums_rows<kIndex + 1, kFused>...};
 }
 
 using Vectors = std::make_integer_sequence<int, kMaxResidentVectors>;
-constexpr auto kForward = forward_table(Vectors{});
-constexpr auto kBackward = backward_table<true>(Vectors{});
-constexpr auto kBackwardWithoutOwn = backward_table<false>(Vectors{});
+constexpr auto kAccumulate = accumulate_table(Vectors{});
+constexpr auto kFusedSums = sums_table<true>(Vectors{});
+constexpr auto kProducts = sums_table<false>(Vectors{});
 
 }  // namespace
 
-void interpret_resident_forward(const InterpretedJob& job) { kForward[job.plan.vectors - 1](job); }
+void interpret_resident_accumulate(const InterpretedJob& job) {
+  kAccumulate[job.plan.vectors - 1](job);
+}
 
-void interpret_resident_backward(const InterpretedJob& job) {
+void interpret_resident_sums(const InterpretedJob& job) {
   const int index = job.plan.vectors - 1;
-  job.plan.want_own ? kBackward[index](job) : kBackwardWithoutOwn[index](job);
+  (job.plan.kind == KernelKind::fused) ? kFusedSums[index](job) : kProducts[index](job);
 }
 
 }  // namespace sparsejit

@@ -15,28 +15,28 @@ namespace {
 
 constexpr int64_t kLanes = 8;
 
-struct ForwardGroup {
+struct AccumulateGroup {
   const float* gathered;
   const int32_t* offsets;
   const float* values;  // of the group's first tap
-  const float* bias;    // null: add to own
+  const float* start;   // null: add to own
   float* own;
   int64_t length;    // of the loop
   const Tail* tail;  // null: none
 };
 
 template <int kTaps>
-void forward_group(const ForwardGroup& group) {
+void accumulate_group(const AccumulateGroup& group) {
   std::array<const float*, kTaps + 1> source;  // +1: no zero-sized array
   std::array<__m256, kTaps + 1> value;
   for (int i = 0; i < kTaps; ++i) {
     source[i] = group.gathered + group.offsets[i];
     value[i] = _mm256_broadcast_ss(group.values + i);
   }
-  const bool first = group.bias != nullptr;
-  const __m256 bias = first ? _mm256_broadcast_ss(group.bias) : _mm256_setzero_ps();
+  const bool first = group.start != nullptr;
+  const __m256 start = first ? _mm256_broadcast_ss(group.start) : _mm256_setzero_ps();
   const auto vector_at = [&](int64_t t) {
-    __m256 sum = first ? bias : _mm256_loadu_ps(group.own + t);
+    __m256 sum = first ? start : _mm256_loadu_ps(group.own + t);
     for (int i = 0; i < kTaps; ++i) {
       sum = _mm256_fmadd_ps(value[i], _mm256_loadu_ps(source[i] + t), sum);
     }
@@ -48,7 +48,7 @@ void forward_group(const ForwardGroup& group) {
   if (group.tail != nullptr) _mm256_storeu_ps(group.own + group.tail->offset, tail);
 }
 
-struct BackwardGroup {
+struct SumsGroup {
   const float* gathered;
   const int32_t* offsets;
   const float* values;  // of the first tap; by value index: values[taps[i].value]
@@ -64,44 +64,44 @@ struct BackwardGroup {
 };
 
 template <int kTaps>
-struct BackwardState {
+struct SumsState {
   std::array<const float*, kTaps + 1> source;
   std::array<__m256, kTaps + 1> value;
   std::array<__m256, kTaps + 1> sum;
 };
 
 // One vector at position t; the tail's dy is loaded through its mask.
-template <int kTaps, bool kWantOwn, bool kMasked>
-inline void backward_vector(const BackwardGroup& group, BackwardState<kTaps>& state, int64_t t) {
+template <int kTaps, bool kFused, bool kMasked>
+inline void sums_vector(const SumsGroup& group, SumsState<kTaps>& state, int64_t t) {
   const __m256 x = _mm256_loadu_ps(group.paired + t);
   __m256i mask = _mm256_setzero_si256();
   if (kMasked) mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group.tail->mask));
   __m256 old_dx = _mm256_setzero_ps();
-  if (kWantOwn && !group.first) old_dx = _mm256_loadu_ps(group.own + t);
+  if (kFused && !group.first) old_dx = _mm256_loadu_ps(group.own + t);
   __m256 dx = old_dx;
   for (int i = 0; i < kTaps; ++i) {
     const float* from = state.source[i] + t;
     const __m256 dy = kMasked ? _mm256_maskload_ps(from, mask) : _mm256_loadu_ps(from);
-    if (kWantOwn) dx = _mm256_fmadd_ps(state.value[i], dy, dx);
+    if (kFused) dx = _mm256_fmadd_ps(state.value[i], dy, dx);
     state.sum[i] = _mm256_fmadd_ps(x, dy, state.sum[i]);
   }
   if (kMasked && !group.first) dx = _mm256_blendv_ps(old_dx, dx, _mm256_castsi256_ps(mask));
-  if (kWantOwn) _mm256_storeu_ps(group.own + t, dx);
+  if (kFused) _mm256_storeu_ps(group.own + t, dx);
 }
 
-template <int kTaps, bool kWantOwn>
-void backward_group(const BackwardGroup& group) {
-  BackwardState<kTaps> state;
+template <int kTaps, bool kFused>
+void sums_group(const SumsGroup& group) {
+  SumsState<kTaps> state;
   for (int i = 0; i < kTaps; ++i) {
     state.source[i] = group.gathered + group.offsets[i];
-    if (kWantOwn) state.value[i] = _mm256_broadcast_ss(group.values + group.value_slot(i));
+    if (kFused) state.value[i] = _mm256_broadcast_ss(group.values + group.value_slot(i));
     state.sum[i] = _mm256_setzero_ps();
   }
   if (group.tail != nullptr) {
-    backward_vector<kTaps, kWantOwn, true>(group, state, group.tail->offset);
+    sums_vector<kTaps, kFused, true>(group, state, group.tail->offset);
   }
   for (int64_t t = 0; t < group.length; t += kLanes) {
-    backward_vector<kTaps, kWantOwn, false>(group, state, t);
+    sums_vector<kTaps, kFused, false>(group, state, t);
   }
   for (int i = 0; i < kTaps; ++i) {
     float& d_value = group.d_values[group.value_slot(i)];
@@ -110,24 +110,24 @@ void backward_group(const BackwardGroup& group) {
   }
 }
 
-constexpr int kMaxForwardTaps = 13;
-constexpr int kMaxBackwardTaps = 6;
-constexpr int kMaxBackwardTapsWithoutOwn = 12;
+constexpr int kMaxAccumulateTaps = 13;
+constexpr int kMaxFusedTaps = 6;
+constexpr int kMaxProductsTaps = 12;
 
 template <int... kTaps>
-constexpr auto forward_table(std::integer_sequence<int, kTaps...>) {
-  return std::array{&forward_group<kTaps>...};
+constexpr auto accumulate_table(std::integer_sequence<int, kTaps...>) {
+  return std::array{&accumulate_group<kTaps>...};
 }
-template <bool kWantOwn, int... kTaps>
-constexpr auto backward_table(std::integer_sequence<int, kTaps...>) {
-  return std::array{&backward_group<kTaps, kWantOwn>...};
+template <bool kFused, int... kTaps>
+constexpr auto sums_table(std::integer_sequence<int, kTaps...>) {
+  return std::array{&sums_group<kTaps, kFused>...};
 }
 
-constexpr auto kForward = forward_table(std::make_integer_sequence<int, kMaxForwardTaps + 1>{});
-constexpr auto kBackward =
-    backward_table<true>(std::make_integer_sequence<int, kMaxBackwardTaps + 1>{});
-constexpr auto kBackwardWithoutOwn =
-    backward_table<false>(std::make_integer_sequence<int, kMaxBackwardTapsWithoutOwn + 1>{});
+constexpr auto kAccumulate =
+    accumulate_table(std::make_integer_sequence<int, kMaxAccumulateTaps + 1>{});
+constexpr auto kFusedSums = sums_table<true>(std::make_integer_sequence<int, kMaxFusedTaps + 1>{});
+constexpr auto kProducts =
+    sums_table<false>(std::make_integer_sequence<int, kMaxProductsTaps + 1>{});
 
 int group_taps(int64_t left, int64_t limit) {
   const int64_t groups = (left + limit - 1) / limit;
@@ -136,52 +136,51 @@ int group_taps(int64_t left, int64_t limit) {
 
 }  // namespace
 
-void interpret_stream_forward(const InterpretedJob& job) {
+void interpret_stream_accumulate(const InterpretedJob& job) {
   const Tail tail = tail_of(job.length);
   const bool has_tail = job.plan.tail;
   for (int64_t row = job.first_row; row < job.last_row; ++row) {
     const TapRange taps = block_range(job.table, job.plan, row, job.block);
     if (taps.begin == taps.end && job.block > 0) continue;
     int64_t at = taps.begin;
-    const float* bias = job.block == 0 ? job.operands.bias + row : nullptr;
+    const float* start = job.block == 0 ? job.operands.start + row : nullptr;
     do {
       const int count = group_taps(taps.end - at, job.plan.taps_per_group);
-      kForward[count]({.gathered = job.operands.gathered,
-                       .offsets = job.offsets + at,
-                       .values = job.operands.values + at,
-                       .bias = bias,
-                       .own = job.operands.own + row * job.plan.pitches.own,
-                       .length = has_tail ? tail.loop_length : job.length,
-                       .tail = has_tail ? &tail : nullptr});
-      bias = nullptr;
+      kAccumulate[count]({.gathered = job.operands.gathered,
+                          .offsets = job.offsets + at,
+                          .values = job.operands.values + at,
+                          .start = start,
+                          .own = job.operands.own + row * job.plan.pitches.own,
+                          .length = has_tail ? tail.loop_length : job.length,
+                          .tail = has_tail ? &tail : nullptr});
+      start = nullptr;
       at += count;
     } while (at < taps.end);
   }
 }
 
-void interpret_stream_backward(const InterpretedJob& job) {
+void interpret_stream_sums(const InterpretedJob& job) {
   const Tail tail = tail_of(job.length);
   const bool has_tail = job.plan.tail;
-  const bool want_own = job.plan.want_own;
+  const bool fused = job.plan.kind == KernelKind::fused;
   const bool packed = job.plan.packed_values;
   for (int64_t row = job.first_row; row < job.last_row; ++row) {
     const TapRange taps = block_range(job.table, job.plan, row, job.block);
-    if (taps.begin == taps.end && (job.block > 0 || !want_own)) continue;
+    if (taps.begin == taps.end && (job.block > 0 || !fused)) continue;
     int64_t at = taps.begin;
     do {
       const int count = group_taps(taps.end - at, job.plan.taps_per_group);
-      const BackwardGroup group{
-          .gathered = job.operands.gathered,
-          .offsets = job.offsets + at,
-          .values = job.operands.values + (packed ? at : 0),
-          .taps = packed ? nullptr : job.table.taps.data() + at,
-          .paired = job.operands.paired + row * job.plan.pitches.paired,
-          .own = want_own ? job.operands.own + row * job.plan.pitches.own : nullptr,
-          .d_values = job.operands.d_values + (packed ? at : 0),
-          .length = has_tail ? tail.loop_length : job.length,
-          .tail = has_tail ? &tail : nullptr,
-          .first = at == taps.begin && job.block == 0};
-      want_own ? kBackward[count](group) : kBackwardWithoutOwn[count](group);
+      const SumsGroup group{.gathered = job.operands.gathered,
+                            .offsets = job.offsets + at,
+                            .values = job.operands.values + (packed ? at : 0),
+                            .taps = packed ? nullptr : job.table.taps.data() + at,
+                            .paired = job.operands.paired + row * job.plan.pitches.paired,
+                            .own = fused ? job.operands.own + row * job.plan.pitches.own : nullptr,
+                            .d_values = job.operands.d_values + (packed ? at : 0),
+                            .length = has_tail ? tail.loop_length : job.length,
+                            .tail = has_tail ? &tail : nullptr,
+                            .first = at == taps.begin && job.block == 0};
+      fused ? kFusedSums[count](group) : kProducts[count](group);
       at += count;
     } while (at < taps.end);
   }

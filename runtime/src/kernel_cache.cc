@@ -15,8 +15,8 @@ uint64_t mix(uint64_t hash, uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
 }
 
-uint64_t hash_request(uint64_t hash, const KernelRequest& request) {
-  hash = mix(hash, static_cast<uint64_t>(request.pass) * 2 + (request.want_own ? 1 : 0));
+uint64_t hash_request(uint64_t hash, Pass side, const KernelRequest& request) {
+  hash = mix(hash, static_cast<uint64_t>(request.kind) * 2 + static_cast<uint64_t>(side));
   for (const int64_t field :
        {request.length, request.pitches.gathered, request.pitches.own, request.pitches.paired}) {
     hash = mix(hash, static_cast<uint64_t>(field));
@@ -29,15 +29,17 @@ uint64_t hash_request(uint64_t hash, const KernelRequest& request) {
 KernelCache::KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher)
     : machine_(std::move(machine)), budget_bytes_(budget_bytes), hasher_(std::move(hasher)) {}
 
-KernelLookup KernelCache::get(const LoweredMaskPtr& lowered, const KernelRequest& wanted) {
-  const KernelRequest request = canonical_request(lowered->table(wanted.pass), wanted, machine_);
+KernelLookup KernelCache::get(const LoweredMaskPtr& lowered, Pass side,
+                              const KernelRequest& wanted) {
+  const TapTable& table = lowered->table(side);
+  const KernelRequest request = canonical_request(table, wanted, machine_);
   const uint64_t mask_hash = hasher_ ? hasher_(lowered->mask) : lowered->mask.hash().low;
-  const uint64_t hash = hash_request(mask_hash, request);
+  const uint64_t hash = hash_request(mask_hash, side, request);
   std::promise<Result> promise;
   Entries::iterator entry;
   {
     std::unique_lock lock(mutex_);
-    entry = find(lowered->mask, request, hash);
+    entry = find(lowered->mask, side, request, hash);
     if (entry != entries_.end()) {
       ++stats_.cache_hits;
       entries_.splice(entries_.begin(), entries_, entry);
@@ -46,39 +48,40 @@ KernelLookup KernelCache::get(const LoweredMaskPtr& lowered, const KernelRequest
       return {.kernel = result.get().kernel, .reason = result.get().reason, .generated = false};
     }
     ++stats_.cache_misses;
-    entries_.push_front({lowered->mask, request, hash, promise.get_future().share()});
+    entries_.push_front({lowered->mask, side, request, hash, promise.get_future().share()});
     entry = entries_.begin();
     index_.emplace(hash, entry);
   }
   const auto start = std::chrono::steady_clock::now();
-  const Result result = compile(*lowered, request);
+  const Result result = compile(table, request);
   promise.set_value(result);
   finish(entry, result, seconds_since(start));
   return {.kernel = result.kernel, .reason = result.reason, .generated = result.kernel != nullptr};
 }
 
-KernelCache::Entries::iterator KernelCache::find(const Mask& mask, const KernelRequest& request,
-                                                 uint64_t hash) {
+KernelCache::Entries::iterator KernelCache::find(const Mask& mask, Pass side,
+                                                 const KernelRequest& request, uint64_t hash) {
   const auto [begin, end] = index_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
-    if (it->second->request == request && it->second->mask == mask) return it->second;
+    const Entry& entry = *it->second;
+    if (entry.request == request && entry.side == side && entry.mask == mask) return it->second;
   }
   return entries_.end();
 }
 
-KernelCache::Result KernelCache::compile(const LoweredMask& lowered, const KernelRequest& request) {
+KernelCache::Result KernelCache::compile(const TapTable& table, const KernelRequest& request) {
   try {
-    Plan plan = plan_kernel(lowered.table(request.pass), request, machine_);
+    Plan plan = plan_kernel(table, request, machine_);
     if (plan.code_bytes_estimate > budget_bytes_) return over_budget(plan.code_bytes_estimate);
-    return generate(lowered, std::move(plan));
+    return generate(table, std::move(plan));
   } catch (const std::exception& error) {
     return {.kernel = nullptr, .reason = fmt::format("compiling failed: {}", error.what())};
   }
 }
 
-KernelCache::Result KernelCache::generate(const LoweredMask& lowered, Plan plan) {
+KernelCache::Result KernelCache::generate(const TapTable& table, Plan plan) {
   const auto start = std::chrono::steady_clock::now();
-  EmitResult emitted = emit_kernel(lowered.table(plan.pass), plan);
+  EmitResult emitted = emit_kernel(table, plan);
   if (!emitted.code.has_value()) return {.kernel = nullptr, .reason = emitted.reason};
   const int64_t size = published_size(static_cast<int64_t>(emitted.code->bytes.size()));
   if (!reserve(size)) return over_budget(size);

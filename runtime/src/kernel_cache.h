@@ -35,7 +35,8 @@ class KernelCache {
   // `hasher` replaces the content hash in tests.
   KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher = {});
 
-  KernelLookup get(const LoweredMaskPtr& lowered, const KernelRequest& request);
+  // `side`: the table the kernel walks; forward by destination, backward by source.
+  KernelLookup get(const LoweredMaskPtr& lowered, Pass side, const KernelRequest& request);
   RuntimeStats stats() const;
 
  private:
@@ -46,6 +47,7 @@ class KernelCache {
   };
   struct Entry {
     Mask mask;
+    Pass side;
     KernelRequest request;
     uint64_t hash;
     std::shared_future<Result> result;
@@ -53,9 +55,9 @@ class KernelCache {
   };
   using Entries = std::list<Entry>;  // most recently used first
 
-  Entries::iterator find(const Mask& mask, const KernelRequest& request, uint64_t hash);
-  Result compile(const LoweredMask& lowered, const KernelRequest& request);
-  Result generate(const LoweredMask& lowered, Plan plan);
+  Entries::iterator find(const Mask& mask, Pass side, const KernelRequest& request, uint64_t hash);
+  Result compile(const TapTable& table, const KernelRequest& request);
+  Result generate(const TapTable& table, Plan plan);
   void finish(Entries::iterator entry, const Result& result, double seconds);
   Result over_budget(int64_t bytes) const;
   // Evicts until `bytes` more fit and counts them as held; false if they cannot fit.

@@ -37,12 +37,40 @@ void run_parallel(ThreadPool& pool, int64_t rows,
   });
 }
 
-void run_measured(Layer::Impl& impl, PassShape shape, const PassArguments& arguments) {
+// The caller's tensors of one pass; absent ones are empty.
+struct PassTensors {
+  ConstTensorView x;
+  ConstTensorView dy;
+  TensorView y_or_dx;
+  std::span<const float> values;
+  const float* start = nullptr;  // of forward sums, one a row of the mask
+  std::span<float> d_values;
+  std::span<float> d_bias;
+};
+
+StepArguments arguments_of(const Step& step, const PassTensors& tensors, const float* zeros) {
+  StepArguments arguments;
+  const bool gathers_x = step.side == Pass::forward;
+  arguments.gathered = gathers_x ? tensors.x : tensors.dy;
+  if (step.kind != KernelKind::products) arguments.own = tensors.y_or_dx;
+  if (step.kind != KernelKind::accumulate) arguments.paired = gathers_x ? tensors.dy : tensors.x;
+  arguments.values = tensors.values;
+  arguments.start = gathers_x ? tensors.start : zeros;
+  arguments.d_values = tensors.d_values;
+  arguments.stream_sums = tensors.d_bias;
+  return arguments;
+}
+
+void run_measured(Layer::Impl& impl, PassShape shape, const PassTensors& tensors) {
   if (!impl.variants.accepts_direct(shape)) shape.direct = {};
   const PreparedPass prepared = impl.variants.prepare(impl.lowered, shape);
   const auto start = std::chrono::steady_clock::now();
-  run_pass(*impl.lowered, *prepared.kernel, shape.direct, arguments, impl.runtime->pool,
-           impl.runtime->scratch);
+  for (const Step& step : prepared.steps) {
+    StepArguments arguments = arguments_of(step, tensors, impl.zeros.data());
+    if (&step != &prepared.steps.front()) arguments.stream_sums = {};  // made by the first step
+    run_step(*impl.lowered, step.side, *step.kernel, step.direct, prepared.length, arguments,
+             impl.runtime->pool, impl.runtime->scratch);
+  }
   if (!prepared.measured) return;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   impl.variants.record(shape, prepared.engine, seconds.count());
@@ -70,7 +98,7 @@ Layer::Impl::Impl(const Mask& mask, const LayerOptions& o)
       portable_reason(find_portable_reason(o, runtime->machine)),
       lowered(std::make_shared<LoweredMask>(mask)),
       variants(runtime, o.engine),
-      no_bias(mask.rows(), 0.0F) {}
+      zeros(std::max(mask.rows(), mask.cols()), 0.0F) {}
 
 Layer::Layer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Layer::Layer(Layer&&) noexcept = default;
@@ -92,15 +120,16 @@ void Layer::run_forward(ConstTensorView x, std::span<const float> values,
     });
     return;
   }
-  const PassShape shape{.pass = Pass::forward,
-                        .batch = x.batch,
-                        .direct = {.gathered = direct_pitch(x), .own = direct_pitch(y)}};
-  PassArguments arguments;
-  arguments.gathered = x;
-  arguments.own = y;
-  arguments.values = values;
-  arguments.bias = bias.empty() ? impl_->no_bias.data() : bias.data();
-  run_measured(*impl_, shape, arguments);
+  PassTensors tensors;
+  tensors.x = x;
+  tensors.y_or_dx = y;
+  tensors.values = values;
+  tensors.start = bias.empty() ? impl_->zeros.data() : bias.data();
+  run_measured(*impl_,
+               {.pass = Pass::forward,
+                .batch = x.batch,
+                .direct = {.x = direct_pitch(x), .y = direct_pitch(y), .dx = 0}},
+               tensors);
 }
 
 void Layer::run_backward(ConstTensorView x, ConstTensorView dy, std::span<const float> values,
@@ -131,19 +160,19 @@ void Layer::run_backward(ConstTensorView x, ConstTensorView dy, std::span<const 
     });
     return;
   }
-  const PassShape shape{
-      .pass = Pass::backward,
-      .batch = x.batch,
-      .direct = {.gathered = direct_pitch(dy), .own = direct_pitch(dx), .paired = direct_pitch(x)},
-      .want_own = !dx.empty()};
-  PassArguments arguments;
-  arguments.gathered = dy;
-  arguments.own = dx;
-  arguments.paired = x;
-  arguments.values = values;
-  arguments.d_values = d_values;
-  arguments.d_bias = d_bias;
-  run_measured(*impl_, shape, arguments);
+  PassTensors tensors;
+  tensors.x = x;
+  tensors.dy = dy;
+  tensors.y_or_dx = dx;
+  tensors.values = values;
+  tensors.d_values = d_values;
+  tensors.d_bias = d_bias;
+  run_measured(*impl_,
+               {.pass = Pass::backward,
+                .batch = x.batch,
+                .direct = {.x = direct_pitch(x), .y = direct_pitch(dy), .dx = direct_pitch(dx)},
+                .want_dx = !dx.empty()},
+               tensors);
 }
 
 MaskChange Layer::set_mask(const Mask& new_mask) {
@@ -175,16 +204,15 @@ Layer compile_layer(const Mask& mask, const LayerOptions& options) {
       if (options.layout == Layout::row_major) return 0;
       const int64_t pitch = options.pitch == 0 ? stream_pitch(options.batch) : options.pitch;
       return direct_pitch(
-          feature_major<const float>(impl->no_bias.data(), options.batch, features, pitch));
+          feature_major<const float>(impl->zeros.data(), options.batch, features, pitch));
     };
-    const int64_t in = pitch_of(mask.cols());
-    const int64_t out = pitch_of(mask.rows());
-    impl->variants.prepare(
-        impl->lowered,
-        {.pass = Pass::forward, .batch = options.batch, .direct = {.gathered = in, .own = out}});
-    impl->variants.prepare(impl->lowered, {.pass = Pass::backward,
-                                           .batch = options.batch,
-                                           .direct = {.gathered = out, .own = in, .paired = in}});
+    const TensorPitches direct{.x = pitch_of(mask.cols()), .y = pitch_of(mask.rows()), .dx = 0};
+    impl->variants.prepare(impl->lowered,
+                           {.pass = Pass::forward, .batch = options.batch, .direct = direct});
+    PassShape backward{
+        .pass = Pass::backward, .batch = options.batch, .direct = direct, .want_dx = true};
+    backward.direct.dx = direct.x;
+    impl->variants.prepare(impl->lowered, backward);
   }
   return Layer(std::move(impl));
 }

@@ -17,7 +17,7 @@ struct Layer::Impl {
   std::string portable_reason;
   LoweredMaskPtr lowered;
   PassVariants variants;
-  std::vector<float> no_bias;  // zeros, for layers called without bias
+  std::vector<float> zeros;  // what sums start at without a bias; one for each row or column
 };
 
 }  // namespace sparsejit

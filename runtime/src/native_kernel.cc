@@ -12,10 +12,10 @@ void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t fir
                             .paired = operands.paired,
                             .values = operands.values,
                             .loop_bytes = length * kFloatBytes};
-  if (plan_.pass == Pass::forward) {
-    arguments.bias_or_d_values = operands.bias;
+  if (plan_.kind == KernelKind::accumulate) {
+    arguments.start_or_d_values = operands.start;
   } else {
-    arguments.bias_or_d_values = operands.d_values;
+    arguments.start_or_d_values = operands.d_values;
   }
   if (plan_.tail) {
     const Tail tail = tail_of(length);

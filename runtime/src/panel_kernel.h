@@ -19,8 +19,8 @@ struct PanelOperands {
   float* own = nullptr;
   const float* paired = nullptr;
   const float* values = nullptr;  // in the plan's order
-  const float* bias = nullptr;    // forward: one a row
-  float* d_values = nullptr;      // backward; added to where the plan has packed_values
+  const float* start = nullptr;   // accumulate: one a row, what sums start at
+  float* d_values = nullptr;      // fused, products; added to where the plan has packed_values
 };
 
 class PanelKernel {
@@ -60,7 +60,7 @@ class NativeKernel : public PanelKernel {
 // AVX2 intrinsics, no generated code; the CPU must have AVX2 and FMA.
 class InterpretedKernel : public PanelKernel {
  public:
-  InterpretedKernel(LoweredMaskPtr lowered, Plan plan);
+  InterpretedKernel(LoweredMaskPtr lowered, Pass side, Plan plan);
 
   void run(const PanelOperands& operands, int32_t block, int32_t first_part, int32_t last_part,
            int64_t length) const override;

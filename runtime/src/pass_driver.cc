@@ -1,4 +1,4 @@
-// Read run_pass at the bottom first.
+// Read run_step at the bottom first.
 #include "pass_driver.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Slice slice_of(int64_t count, int thread, int threads) {
 
 constexpr int64_t kLanes = 8;
 
-// One operand of the pass: in place, or packed panel by panel.
+// One operand of the step: in place, or packed panel by panel.
 class Operand {
  public:
   Operand(const ConstTensorView& view, int64_t direct_pitch, int64_t packed_pitch,
@@ -45,20 +45,20 @@ class Operand {
   ScratchPool::Buffer buffer_;
 };
 
-class PassRun {
+class StepRun {
  public:
-  PassRun(const LoweredMask& lowered, const PanelKernel& kernel, const Pitches& direct,
-          const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch)
+  StepRun(const TapTable& table, const PanelKernel& kernel, const Pitches& direct, int64_t length,
+          const StepArguments& arguments, ThreadPool& pool, ScratchPool& scratch)
       : kernel_(kernel),
         plan_(kernel.plan()),
-        table_(lowered.table(plan_.pass)),
+        table_(table),
         arguments_(arguments),
         pool_(pool),
         gathered_(arguments.gathered, direct.gathered, plan_.pitches.gathered, scratch),
         own_(arguments.own, direct.own, plan_.pitches.own, scratch),
         paired_(arguments.paired, direct.paired, plan_.pitches.paired, scratch) {
     share_parts();
-    cut_panels(stream_length(arguments.gathered.batch, direct));
+    cut_panels(length);
   }
 
   void run() {
@@ -129,29 +129,32 @@ class PassRun {
                                  .own = const_cast<float*>(own_.at(start)),
                                  .paired = paired_.at(start),
                                  .values = arguments_.values.data(),
-                                 .bias = arguments_.bias,
+                                 .start = arguments_.start,
                                  .d_values = arguments_.d_values.data()};
     for (int32_t block = 0; block < plan_.blocks; ++block) {
-      if (!arguments_.d_bias.empty()) add_bias_gradient(operands, panel, block, thread);
+      if (!arguments_.stream_sums.empty()) sum_block(operands, panel, block, thread);
       kernel_.run(operands, block, part_begin_[thread], part_begin_[thread + 1], length);
     }
   }
 
   // Reads the block's streams just before the kernel needs them in the cache anyway.
-  void add_bias_gradient(const PanelOperands& operands, size_t panel, int32_t block,
-                         int thread) const {
-    const int64_t first = block * plan_.block_streams;
-    const int64_t last = std::min(table_.streams, first + plan_.block_streams);
+  void sum_block(const PanelOperands& operands, size_t panel, int32_t block, int thread) const {
+    const bool paired = plan_.kind == KernelKind::products;
+    const int64_t streams = paired ? table_.rows() : table_.streams;
+    const int64_t first = paired ? streams * block / plan_.blocks : block * plan_.block_streams;
+    const int64_t last = paired ? streams * (block + 1) / plan_.blocks
+                                : std::min(streams, first + plan_.block_streams);
     const Slice slice = slice_of(last - first, thread, pool_.threads());
-    sum_streams(operands.gathered, plan_.pitches.gathered,
+    sum_streams(paired ? operands.paired : operands.gathered,
+                paired ? plan_.pitches.paired : plan_.pitches.gathered,
                 panel_begin_[panel + 1] - panel_begin_[panel], first + slice.first,
-                first + slice.last, panel > 0, arguments_.d_bias.data());
+                first + slice.last, panel > 0, arguments_.stream_sums.data());
   }
 
   const PanelKernel& kernel_;
   const Plan& plan_;
   const TapTable& table_;
-  const PassArguments& arguments_;
+  const StepArguments& arguments_;
   ThreadPool& pool_;
   Operand gathered_;
   Operand own_;
@@ -201,23 +204,19 @@ class OrderedValues {
 
 }  // namespace
 
-int64_t stream_length(int64_t batch, const Pitches& direct) {
-  const bool any_direct = direct.gathered != 0 || direct.own != 0 || direct.paired != 0;
-  return any_direct ? batch : (batch + kLanes - 1) / kLanes * kLanes;
-}
-
-void run_pass(const LoweredMask& lowered, const PanelKernel& kernel, const Pitches& direct,
-              const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch) {
-  const Plan& plan = kernel.plan();
-  if (!plan.packed_values) {
-    PassRun(lowered, kernel, direct, arguments, pool, scratch).run();
+void run_step(const LoweredMask& lowered, Pass side, const PanelKernel& kernel,
+              const Pitches& direct, int64_t length, const StepArguments& arguments,
+              ThreadPool& pool, ScratchPool& scratch) {
+  const TapTable& table = lowered.table(side);
+  if (!kernel.plan().packed_values) {
+    StepRun(table, kernel, direct, length, arguments, pool, scratch).run();
     return;
   }
-  const OrderedValues ordered(lowered.table(plan.pass), arguments.values, pool, scratch);
-  PassArguments in_order = arguments;
+  const OrderedValues ordered(table, arguments.values, pool, scratch);
+  StepArguments in_order = arguments;
   in_order.values = ordered.values();
   in_order.d_values = ordered.d_values();
-  PassRun(lowered, kernel, direct, in_order, pool, scratch).run();
+  StepRun(table, kernel, direct, length, in_order, pool, scratch).run();
   ordered.store_d_values(arguments.d_values);
 }
 

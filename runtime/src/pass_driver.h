@@ -1,4 +1,4 @@
-// run_pass: everything between the caller's tensors and the engines' panels.
+// run_step: everything between the caller's tensors and the engines' panels.
 //
 //     values --order--> [pack] -> kernel over parts x blocks -> [unpack]   for each panel
 //                                                              --> d_values, d_bias
@@ -17,24 +17,21 @@
 
 namespace sparsejit {
 
-// Forward: gathered = x, own = y. Backward: gathered = dy, own = dx (or empty), paired = x.
-struct PassArguments {
+// Which tensors these are depends on the step; see plan.h.
+struct StepArguments {
   ConstTensorView gathered;
   TensorView own;
   ConstTensorView paired;
   std::span<const float> values;
-  const float* bias = nullptr;  // forward: one a row, never null
-  std::span<float> d_values;
-  std::span<float> d_bias;  // backward: one a gathered stream, or empty
+  const float* start = nullptr;  // accumulate: what the sum of each row starts at
+  std::span<float> d_values;     // fused, products
+  std::span<float> stream_sums;  // of each gathered stream (products: each paired one), or empty
 };
 
-// `direct`: pitch of the operands used in place, 0 for packed ones. `kernel` was planned for these
-// and for the length of stream_length().
-void run_pass(const LoweredMask& lowered, const PanelKernel& kernel, const Pitches& direct,
-              const PassArguments& arguments, ThreadPool& pool, ScratchPool& scratch);
-
-// Floats of a stream the kernel sees: the batch where any operand is used in place, else rounded
-// up to whole vectors.
-int64_t stream_length(int64_t batch, const Pitches& direct);
+// `side`: the table the kernel walks. `direct`: pitch of the operands used in place, 0 for packed
+// ones. `length`: floats of a stream the kernel sees; more than the batch where packing pads.
+void run_step(const LoweredMask& lowered, Pass side, const PanelKernel& kernel,
+              const Pitches& direct, int64_t length, const StepArguments& arguments,
+              ThreadPool& pool, ScratchPool& scratch);
 
 }  // namespace sparsejit

@@ -11,50 +11,99 @@ namespace {
 constexpr size_t kMaxShapes = 64;
 // Different sets of pitches a layer compiles for before it packs instead.
 constexpr int64_t kMaxDirectPitches = 8;
+constexpr int64_t kLanes = 8;
+// Longest stream, in vectors, for which generated code takes the backward pass in two steps.
+constexpr int64_t kMaxSplitVectors = 5;
 
-bool any_direct(const Pitches& pitches) {
-  return pitches.gathered != 0 || pitches.own != 0 || pitches.paired != 0;
+bool any_direct(const TensorPitches& pitches) {
+  return pitches.x != 0 || pitches.y != 0 || pitches.dx != 0;
 }
 
-KernelRequest request_of(const PassShape& shape) {
-  return {.pass = shape.pass,
-          .length = stream_length(shape.batch, shape.direct),
-          .pitches = shape.direct,
-          .want_own = shape.want_own};
+Step make_step(KernelKind kind, Pass side, const TensorPitches& t) {
+  Step step{.kind = kind, .side = side, .direct = {}, .kernel = nullptr};
+  if (kind == KernelKind::products) {
+    step.direct = {.gathered = t.x, .own = 0, .paired = t.y};
+  } else if (side == Pass::forward) {
+    step.direct = {.gathered = t.x, .own = t.y, .paired = 0};
+  } else {
+    step.direct = {.gathered = t.y, .own = t.dx, .paired = kind == KernelKind::fused ? t.x : 0};
+  }
+  return step;
+}
+
+// Floats of a stream the kernels see: the batch where any tensor is used in place, else rounded up
+// to whole vectors. One length for all steps, so that all ways of a pass sum in the same order.
+int64_t stream_length(const PassShape& shape) {
+  return any_direct(shape.direct) ? shape.batch : (shape.batch + kLanes - 1) / kLanes * kLanes;
+}
+
+std::vector<Step> make_steps(const PassShape& shape, bool interpreted) {
+  const TensorPitches& t = shape.direct;
+  if (shape.pass == Pass::forward) return {make_step(KernelKind::accumulate, Pass::forward, t)};
+  const Step products = make_step(KernelKind::products, Pass::forward, t);
+  if (!shape.want_dx) return {products};
+  const bool split = !interpreted && stream_length(shape) <= kMaxSplitVectors * kLanes;
+  if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
+  return {make_step(KernelKind::fused, Pass::backward, t)};
+}
+
+KernelRequest request_of(const PassShape& shape, const Step& step, bool interpreted) {
+  return {.kind = step.kind,
+          .length = stream_length(shape),
+          .pitches = step.direct,
+          .interpreted = interpreted};
 }
 
 }  // namespace
 
-PassVariants::Variant& PassVariants::find_or_add(const LoweredMaskPtr& lowered,
-                                                 const PassShape& shape) {
+PassVariants::Variant& PassVariants::find_or_add(const PassShape& shape) {
   for (const auto& variant : variants_) {
     if (variant->shape == shape) return *variant;
   }
   if (variants_.size() == kMaxShapes) variants_.erase(variants_.begin());
-  auto variant = std::make_unique<Variant>();
-  variant->shape = shape;
-  variant->plan = plan_kernel(lowered->table(shape.pass), request_of(shape), runtime_->machine);
-  variants_.push_back(std::move(variant));
+  variants_.push_back(std::make_unique<Variant>());
+  variants_.back()->shape = shape;
   return *variants_.back();
 }
 
-KernelLookup PassVariants::look_up_native(const LoweredMaskPtr& lowered, Variant& variant) {
-  KernelLookup lookup = runtime_->cache.get(lowered, request_of(variant.shape));
-  variant.native = lookup.kernel;
-  variant.native_problem = lookup.reason;
+void PassVariants::look_up_native(const LoweredMaskPtr& lowered, Variant& variant,
+                                  Regeneration& regeneration) {
   variant.native_looked_up = true;
-  if (variant.native == nullptr && !warned_) {
-    warned_ = true;
-    runtime_->warn(fmt::format("layer {}x{}: interpreted instead of native: {}",
-                               lowered->mask.rows(), lowered->mask.cols(), lookup.reason));
+  std::vector<Step> steps = make_steps(variant.shape, false);
+  for (Step& step : steps) {
+    const KernelLookup lookup =
+        runtime_->cache.get(lowered, step.side, request_of(variant.shape, step, false));
+    if (lookup.kernel == nullptr) {
+      variant.codes.clear();
+      variant.native_problem = lookup.reason;
+      if (!warned_) {
+        warned_ = true;
+        runtime_->warn(fmt::format("layer {}x{}: interpreted instead of native: {}",
+                                   lowered->mask.rows(), lowered->mask.cols(), lookup.reason));
+      }
+      return;
+    }
+    step.kernel = lookup.kernel;
+    variant.codes.push_back(lookup.kernel);
+    regeneration.add(lookup);
   }
-  return lookup;
+  variant.native = std::move(steps);
+}
+
+void PassVariants::make_interpreted(const LoweredMaskPtr& lowered, Variant& variant) const {
+  variant.interpreted = make_steps(variant.shape, true);
+  for (Step& step : variant.interpreted) {
+    const KernelRequest request = request_of(variant.shape, step, true);
+    step.kernel = std::make_shared<InterpretedKernel>(
+        lowered, step.side, plan_kernel(lowered->table(step.side), request, runtime_->machine));
+  }
 }
 
 Engine PassVariants::choose(const LoweredMaskPtr& lowered, Variant& variant) {
   if (wanted_ == Engine::interpreted) return Engine::interpreted;
-  if (!variant.native_looked_up) look_up_native(lowered, variant);
-  if (variant.native == nullptr) return Engine::interpreted;
+  Regeneration unreported;
+  if (!variant.native_looked_up) look_up_native(lowered, variant, unreported);
+  if (variant.native.empty()) return Engine::interpreted;
   if (wanted_ == Engine::native) return Engine::native;
   return variant.picker.chosen() == Engine::automatic ? variant.picker.next()
                                                       : variant.picker.chosen();
@@ -62,18 +111,15 @@ Engine PassVariants::choose(const LoweredMaskPtr& lowered, Variant& variant) {
 
 PreparedPass PassVariants::prepare(const LoweredMaskPtr& lowered, const PassShape& shape) {
   const std::lock_guard lock(mutex_);
-  Variant& variant = find_or_add(lowered, shape);
+  Variant& variant = find_or_add(shape);
   PreparedPass prepared;
+  prepared.length = stream_length(shape);
   prepared.engine = choose(lowered, variant);
-  if (prepared.engine == Engine::native) {
-    prepared.kernel = variant.native;
-  } else {
-    if (variant.interpreted == nullptr) {
-      variant.interpreted = std::make_shared<InterpretedKernel>(lowered, variant.plan);
-    }
-    prepared.kernel = variant.interpreted;
+  if (prepared.engine == Engine::interpreted && variant.interpreted.empty()) {
+    make_interpreted(lowered, variant);
   }
-  prepared.measured = wanted_ == Engine::automatic && variant.native != nullptr &&
+  prepared.steps = prepared.engine == Engine::native ? variant.native : variant.interpreted;
+  prepared.measured = wanted_ == Engine::automatic && !variant.native.empty() &&
                       variant.picker.chosen() == Engine::automatic;
   return prepared;
 }
@@ -87,7 +133,7 @@ void PassVariants::record(const PassShape& shape, Engine engine, double seconds)
 
 bool PassVariants::accepts_direct(const PassShape& shape) const {
   const std::lock_guard lock(mutex_);
-  std::vector<Pitches> known;
+  std::vector<TensorPitches> known;
   for (const auto& variant : variants_) {
     if (variant->shape.pass != shape.pass || !any_direct(variant->shape.direct)) continue;
     if (variant->shape.direct == shape.direct) return true;
@@ -102,44 +148,42 @@ Regeneration PassVariants::regenerate(const LoweredMaskPtr& lowered, bool keep_c
   const std::lock_guard lock(mutex_);
   Regeneration regeneration;
   for (const auto& variant : variants_) {
-    variant->plan = plan_kernel(lowered->table(variant->shape.pass), request_of(variant->shape),
-                                runtime_->machine);
-    variant->interpreted = nullptr;
-    variant->native = nullptr;
+    variant->interpreted.clear();
+    variant->native.clear();
+    variant->codes.clear();
     if (!keep_choices) variant->picker.restart();
     const bool was_used = variant->native_looked_up;
     variant->native_looked_up = false;
-    const bool interpreted = variant->picker.chosen() == Engine::interpreted;
-    if (!was_used || interpreted) continue;
-    const KernelLookup lookup = look_up_native(lowered, *variant);
-    if (lookup.kernel == nullptr) continue;
-    if (!lookup.generated) {
-      ++regeneration.reused;
-      continue;
-    }
-    ++regeneration.generated;
-    regeneration.code_bytes += lookup.kernel->code_bytes();
-    regeneration.seconds += lookup.kernel->compile_seconds();
+    if (!was_used || variant->picker.chosen() == Engine::interpreted) continue;
+    look_up_native(lowered, *variant, regeneration);
   }
   return regeneration;
 }
 
+void Regeneration::add(const KernelLookup& lookup) {
+  if (!lookup.generated) {
+    ++reused;
+    return;
+  }
+  ++generated;
+  code_bytes += lookup.kernel->code_bytes();
+  seconds += lookup.kernel->compile_seconds();
+}
+
 KernelReport PassVariants::report_of(const Variant& variant) const {
-  KernelReport report{.pass = variant.shape.pass,
-                      .batch = variant.shape.batch,
-                      .engine = {},
-                      .reason = {},
-                      .plan = variant.plan};
-  if (variant.native != nullptr) {
-    report.code_bytes = variant.native->code_bytes();
-    report.compile_seconds = variant.native->compile_seconds();
+  KernelReport report;
+  report.pass = variant.shape.pass;
+  report.batch = variant.shape.batch;
+  for (const NativeKernelPtr& code : variant.codes) {
+    report.code_bytes += code->code_bytes();
+    report.compile_seconds += code->compile_seconds();
   }
   report.native_seconds = variant.picker.median(Engine::native);
   report.interpreted_seconds = variant.picker.median(Engine::interpreted);
   if (wanted_ == Engine::interpreted) {
     report.engine = Engine::interpreted;
     report.reason = "asked for";
-  } else if (variant.native_looked_up && variant.native == nullptr) {
+  } else if (variant.native_looked_up && variant.native.empty()) {
     report.engine = Engine::interpreted;
     report.reason = variant.native_problem;
   } else if (wanted_ == Engine::native) {
@@ -149,6 +193,9 @@ KernelReport PassVariants::report_of(const Variant& variant) const {
     report.engine = variant.picker.chosen();
     report.reason = report.engine == Engine::automatic ? "still measuring" : "measured faster";
   }
+  const std::vector<Step>& steps =
+      report.engine == Engine::interpreted ? variant.interpreted : variant.native;
+  for (const Step& step : steps) report.plans.push_back(step.kernel->plan());
   return report;
 }
 

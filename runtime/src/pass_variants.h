@@ -1,7 +1,15 @@
 // PassVariants: for one layer, the kernels of each shape it has met, and which engine runs them.
 //
-// A shape is a pass, a batch size and, for each operand, the pitch at which it is used in place or
-// 0 where it is packed. Thread-safe.
+// A shape is a pass, a batch size and, for each tensor, the pitch at which it is used in place or
+// 0 where it is packed. An engine runs a pass in one or two *steps*, each with a kernel:
+//
+//     forward                           accumulate by destination
+//     backward without dx               products by destination
+//     backward                          fused by source; or, generated code for short streams,
+//                                       accumulate by source, then products by destination
+//
+// Two steps read more but need fewer bytes of code for each tap, which is what short streams are
+// bound by. All ways give the same bits. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -14,17 +22,33 @@
 
 namespace sparsejit {
 
+// Pitches of the tensors used in place, 0 for packed or absent ones.
+struct TensorPitches {
+  int64_t x = 0;
+  int64_t y = 0;  // forward y, backward dy
+  int64_t dx = 0;
+  bool operator==(const TensorPitches&) const = default;
+};
+
 struct PassShape {
   Pass pass = Pass::forward;
   int64_t batch = 0;
-  Pitches direct;
-  bool want_own = true;
+  TensorPitches direct;
+  bool want_dx = false;  // backward
   bool operator==(const PassShape&) const = default;
 };
 
-// What one call runs. Holds the kernel until the call is over.
-struct PreparedPass {
+struct Step {
+  KernelKind kind = KernelKind::accumulate;
+  Pass side = Pass::forward;  // whose table: forward by destination, backward by source
+  Pitches direct;
   std::shared_ptr<const PanelKernel> kernel;
+};
+
+// What one call runs. Holds the kernels until the call is over.
+struct PreparedPass {
+  std::vector<Step> steps;
+  int64_t length = 0;  // floats of a stream the kernels see
   Engine engine = Engine::interpreted;
   bool measured = false;  // the picker wants to know how long it took
 };
@@ -35,6 +59,8 @@ struct Regeneration {
   int64_t reused = 0;
   int64_t code_bytes = 0;
   double seconds = 0;
+
+  void add(const KernelLookup& lookup);
 };
 
 class PassVariants {
@@ -54,16 +80,17 @@ class PassVariants {
  private:
   struct Variant {
     PassShape shape;
-    Plan plan;
-    std::shared_ptr<const PanelKernel> interpreted;
-    NativeKernelPtr native;
+    std::vector<Step> interpreted;       // empty: not made yet
+    std::vector<Step> native;            // empty: not made yet, or see native_problem
+    std::vector<NativeKernelPtr> codes;  // of the native steps
     bool native_looked_up = false;
     std::string native_problem;
     EnginePicker picker;
   };
 
-  Variant& find_or_add(const LoweredMaskPtr& lowered, const PassShape& shape);
-  KernelLookup look_up_native(const LoweredMaskPtr& lowered, Variant& variant);
+  Variant& find_or_add(const PassShape& shape);
+  void look_up_native(const LoweredMaskPtr& lowered, Variant& variant, Regeneration& regeneration);
+  void make_interpreted(const LoweredMaskPtr& lowered, Variant& variant) const;
   Engine choose(const LoweredMaskPtr& lowered, Variant& variant);
   KernelReport report_of(const Variant& variant) const;
 

@@ -17,12 +17,12 @@ namespace sparsejit {
 // Pointers at the start of a panel. See taps.h for gathered, own and paired.
 struct KernelArguments {
   const float* gathered = nullptr;
-  float* own = nullptr;           // unused by a backward plan without dx
-  const float* paired = nullptr;  // backward only
+  float* own = nullptr;           // unused by products
+  const float* paired = nullptr;  // unused by accumulate
   const float* values = nullptr;  // in the plan's order
-  // Forward: const float* bias, one a row. Backward: float* d_values, in the plan's order; added
-  // to where the plan has packed_values, overwritten otherwise.
-  const void* bias_or_d_values = nullptr;
+  // Accumulate: const float* start, one a row (the bias, or zeros). Else: float* d_values, in the
+  // plan's order; added to where the plan has packed_values, overwritten otherwise.
+  const void* start_or_d_values = nullptr;
   // Stream family: bytes of the panel that the loop covers, a positive multiple of 32.
   int64_t loop_bytes = 0;
   // With a tail: byte offset of the last vector of the panel from where the loop ends (-28 to 0;

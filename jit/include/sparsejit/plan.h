@@ -9,6 +9,11 @@
 //   resident  short streams: all vectors of rows_per_group rows stay in registers while all
 //             their taps execute; no loop. The stream length is part of the code.
 //
+// Three kinds of kernels serve the passes of a layer:
+//   accumulate  own[row] = start + sum of value * gathered        forward; and dx alone
+//   products    d_value = sum over t of paired[row] * gathered    d_values alone
+//   fused       both at once, each gathered vector loaded once    backward
+//
 // A kernel is cut into *chunks*: `parts` (ranges of rows, disjoint, what threads share out,
 // balanced by taps) times `blocks` (ranges of gathered streams, executed in order).
 #pragma once
@@ -23,24 +28,34 @@
 namespace sparsejit {
 
 enum class Pass { forward, backward };
+enum class KernelKind { accumulate, fused, products };
 enum class KernelFamily { stream, resident };
 
 const char* to_text(Pass pass);
+const char* to_text(KernelKind kind);
 const char* to_text(KernelFamily family);
+
+// The table's rows choose whose side is walked:
+//
+//     step of a layer         kind        table          gathered  own  paired
+//     forward                 accumulate  lower_*        x         y    -
+//     backward                fused       transpose      dy        dx   x
+//     backward, dx alone      accumulate  transpose      dy        dx   -
+//     backward, values alone  products    lower_*        x         -    dy
 
 // Distance in floats between consecutive streams of each operand. They become immediates.
 struct Pitches {
-  int64_t gathered = 0;  // forward: x          backward: dy
-  int64_t own = 0;       // forward: y          backward: dx (unused without dx)
-  int64_t paired = 0;    // forward: unused     backward: x
+  int64_t gathered = 0;
+  int64_t own = 0;     // unused by products
+  int64_t paired = 0;  // unused by accumulate
   bool operator==(const Pitches&) const = default;
 };
 
 struct KernelRequest {
-  Pass pass = Pass::forward;
-  int64_t length = 0;    // floats of a stream, a positive multiple of the lanes
-  Pitches pitches;       // 0: the operand is packed, the plan chooses its pitch
-  bool want_own = true;  // backward: false leaves dx out (first layer of a network)
+  KernelKind kind = KernelKind::accumulate;
+  int64_t length = 0;        // floats of a stream, at least one vector
+  Pitches pitches;           // 0: the operand is packed, the plan chooses its pitch
+  bool interpreted = false;  // planned for intrinsics: short streams pay differently
   bool operator==(const KernelRequest&) const = default;
 };
 
@@ -52,12 +67,11 @@ struct Chunk {
 };
 
 struct Plan {
-  Pass pass = Pass::forward;
+  KernelKind kind = KernelKind::accumulate;
   KernelFamily family = KernelFamily::stream;
-  bool want_own = true;
   int vectors = 0;         // resident: vectors of one stream; stream: 1
   int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
-  int rows_per_group = 1;  // resident forward: rows interleaved so that they share loads
+  int rows_per_group = 1;  // resident accumulate: rows interleaved so that they share loads
   // Several panels: values are read, and their gradients added to, in the table's order. One
   // panel: by value index, and gradients are stored once.
   bool packed_values = false;
@@ -87,7 +101,7 @@ struct TapRange {
 // The taps of one row that gather from one block of the plan.
 TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32_t block);
 
-// Longest stream the resident family takes, in vectors.
+// Longest stream the resident family of any engine takes, in vectors.
 inline constexpr int kMaxResidentVectors = 8;
 
 // Requests for which the same plan, and so the same code, serves become equal.

@@ -75,8 +75,8 @@ struct KernelReport {
   int64_t batch = 0;
   Engine engine = Engine::automatic;  // automatic while still measuring
   std::string reason;
-  Plan plan;
-  int64_t code_bytes = 0;  // of the generated code, 0 if none exists
+  std::vector<Plan> plans;  // of the steps the engine takes
+  int64_t code_bytes = 0;   // of the generated code, 0 if none exists
   double compile_seconds = 0;
   double native_seconds = 0;
   double interpreted_seconds = 0;

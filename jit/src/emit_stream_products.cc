@@ -1,6 +1,7 @@
-// Backward, stream family: one fused pass over the taps of each source row.
+// Fused and products, stream family: sums over the stream for each tap, and in fused kernels the
+// gradient of the row's own stream in the same pass.
 //
-// One group of taps; every vector of dy feeds two FMAs. For two taps of the first group:
+// One fused group of taps; every vector of dy feeds two FMAs. For two taps of the first group:
 //
 //     vbroadcastss ymm0, [rcx + value0]         held values
 //     vbroadcastss ymm1, [rcx + value1]
@@ -21,7 +22,7 @@
 // With a tail, the last vector of the panel is handled before the loop, at [... + r10 + ...]. Its
 // dy is loaded through the mask in ymm12, so that lanes which overlap the loop count once.
 //
-// Without dx (want_own false) only the sums remain and dy is read by the FMA itself.
+// A products kernel has only the sums, and the FMA itself reads the gathered vector.
 #include "emitters.h"
 
 namespace sparsejit {
@@ -30,6 +31,8 @@ namespace {
 using namespace registers;
 using Xbyak::Xmm;
 using Xbyak::Ymm;
+
+bool is_fused(const Plan& plan) { return plan.kind == KernelKind::fused; }
 
 const Ymm kX(13);
 const Ymm kDx(14);
@@ -57,22 +60,19 @@ void emit_add_to_memory(StencilBuilder& builder, int count, Xmm sums, Xmm scratc
   }
 }
 
-// Stores the low `count` lanes of `sums`, each through a slot of its own.
-void emit_store_to_memory(StencilBuilder& builder, int count, Xmm sums) {
-  builder.as().vmovss(builder.slot(kDValues), sums);
-  for (int i = 1; i < count; ++i) builder.as().vextractps(builder.slot(kDValues), sums, i);
-}
-
-void emit_reduction(StencilBuilder& builder, const Plan& plan, int taps, int first_sum) {
+// `contiguous`: for each four sums, whether their places are consecutive floats.
+void emit_reduction(StencilBuilder& builder, const Plan& plan, int taps, int first_sum,
+                    bool contiguous) {
+  const Xmm reduced(kScratch0.getIdx());
   for (int at = 0; at < taps; at += 4) {
     const int count = std::min(4, taps - at);
     std::vector<Ymm> sums;
     for (int i = 0; i < count; ++i) sums.emplace_back(first_sum + at + i);
     emit_lane_sums(builder.as(), sums, kScratch0, kScratch1);
     if (plan.packed_values) {
-      emit_add_to_memory(builder, count, Xmm(kScratch0.getIdx()), Xmm(kScratch1.getIdx()));
+      emit_add_to_memory(builder, count, reduced, Xmm(kScratch1.getIdx()));
     } else {
-      emit_store_to_memory(builder, count, Xmm(kScratch0.getIdx()));
+      emit_store_sums(builder, count, reduced, contiguous);
     }
   }
 }
@@ -108,7 +108,7 @@ void emit_vector(StencilBuilder& builder, const Xbyak::Reg64& index, int taps, b
   as.vmovups(builder.slot(kOwn + index), kDx);
 }
 
-void emit_vector_without_own(StencilBuilder& builder, const Xbyak::Reg64& index, int taps) {
+void emit_products_vector(StencilBuilder& builder, const Xbyak::Reg64& index, int taps) {
   auto& as = builder.as();
   as.vmovups(kX, builder.slot(kPaired + index));
   for (int i = 0; i < taps; ++i) {
@@ -121,14 +121,14 @@ void emit_vector_without_own(StencilBuilder& builder, const Xbyak::Reg64& index,
   }
 }
 
-Stencil make_group(const Plan& plan, int taps, bool first) {
+Stencil make_group(const Plan& plan, int taps, bool first, bool contiguous) {
   StencilBuilder builder;
   auto& as = builder.as();
   const auto emit = [&](const Xbyak::Reg64& index) {
-    plan.want_own ? emit_vector(builder, index, taps, first)
-                  : emit_vector_without_own(builder, index, taps);
+    is_fused(plan) ? emit_vector(builder, index, taps, first)
+                   : emit_products_vector(builder, index, taps);
   };
-  const int first_sum = plan.want_own ? taps : 0;
+  const int first_sum = is_fused(plan) ? taps : 0;
   for (int i = 0; i < first_sum; ++i) as.vbroadcastss(Ymm(i), builder.slot(kValues));
   for (int i = 0; i < taps; ++i) {
     const Ymm sum(first_sum + i);
@@ -142,17 +142,19 @@ Stencil make_group(const Plan& plan, int taps, bool first) {
   emit(kIndex);
   as.add(kIndex, kVectorBytes);
   as.jnz(loop);
-  emit_reduction(builder, plan, taps, first_sum);
+  emit_reduction(builder, plan, taps, first_sum, contiguous);
   return builder.finish(16);
 }
 
-class StreamBackwardEmitter {
+class StreamProductsEmitter {
  public:
-  StreamBackwardEmitter(const TapTable& table, const Plan& plan)
+  StreamProductsEmitter(const TapTable& table, const Plan& plan)
       : table_(table), plan_(plan), operands_(table, plan) {
     for (int taps = 0; taps <= plan.taps_per_group; ++taps) {
-      first_.push_back(make_group(plan, taps, true));
-      next_.push_back(make_group(plan, taps, false));
+      for (const bool contiguous : {false, true}) {
+        first_.push_back(make_group(plan, taps, true, contiguous));
+        next_.push_back(make_group(plan, taps, false, contiguous));
+      }
     }
   }
 
@@ -160,7 +162,7 @@ class StreamBackwardEmitter {
     for (int64_t row = plan_.part_begin[chunk.part]; row < plan_.part_begin[chunk.part + 1];
          ++row) {
       const TapRange taps = block_range(table_, plan_, row, chunk.block);
-      if (taps.begin == taps.end && (chunk.block > 0 || !plan_.want_own)) continue;
+      if (taps.begin == taps.end && (chunk.block > 0 || !is_fused(plan_))) continue;
       for_each_group(taps, plan_.taps_per_group, [&](int64_t at, int count, bool first) {
         emit_group(writer, row, at, count, first && chunk.block == 0);
       });
@@ -170,28 +172,32 @@ class StreamBackwardEmitter {
  private:
   void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, bool first) {
     operands_.clear();
-    if (plan_.want_own) {
+    if (is_fused(plan_)) {
       for (int i = 0; i < count; ++i) operands_.value(row, at + i);
     }
     if (plan_.tail) add_vector(row, at, count, first, true);
     add_vector(row, at, count, first, false);
-    for (int i = 0; i < count; i += 4) add_reduction(row, at + i, std::min(4, count - i));
-    writer.stamp(first ? first_[count] : next_[count], operands_.list());
+    const bool contiguous = !plan_.packed_values && operands_.are_contiguous(at, count);
+    for (int i = 0; i < count; i += 4) {
+      add_reduction(row, at + i, std::min(4, count - i), contiguous);
+    }
+    const int stencil = 2 * count + (contiguous ? 1 : 0);
+    writer.stamp(first ? first_[stencil] : next_[stencil], operands_.list());
   }
 
-  // The slots of emit_vector or emit_vector_without_own.
+  // The slots of emit_vector or emit_products_vector.
   void add_vector(int64_t row, int64_t at, int count, bool first, bool masked) {
     if (count > 0) operands_.paired(row);
-    if (plan_.want_own && !first) operands_.own(row);
+    if (is_fused(plan_) && !first) operands_.own(row);
     for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
-    if (plan_.want_own && !first && masked) operands_.own(row);
-    if (plan_.want_own) operands_.own(row);
+    if (is_fused(plan_) && !first && masked) operands_.own(row);
+    if (is_fused(plan_)) operands_.own(row);
   }
 
-  // The slots of emit_add_to_memory or emit_store_to_memory.
-  void add_reduction(int64_t row, int64_t at, int count) {
+  // The slots of emit_add_to_memory or emit_store_sums.
+  void add_reduction(int64_t row, int64_t at, int count, bool contiguous) {
     if (!plan_.packed_values) {
-      for (int i = 0; i < count; ++i) operands_.d_value(row, at + i);
+      operands_.stored_sums(row, at, count, contiguous);
       return;
     }
     const auto twice = [&](int64_t tap) {
@@ -205,14 +211,14 @@ class StreamBackwardEmitter {
   const TapTable& table_;
   const Plan& plan_;
   Operands operands_;
-  std::vector<Stencil> first_;  // by tap count
+  std::vector<Stencil> first_;  // by 2 * tap count + contiguous
   std::vector<Stencil> next_;
 };
 
 }  // namespace
 
-ChunkEmitter make_stream_backward_emitter(const TapTable& table, const Plan& plan) {
-  return StreamBackwardEmitter(table, plan);
+ChunkEmitter make_stream_products_emitter(const TapTable& table, const Plan& plan) {
+  return StreamProductsEmitter(table, plan);
 }
 
 }  // namespace sparsejit

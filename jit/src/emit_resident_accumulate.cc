@@ -1,4 +1,4 @@
-// Forward, resident family: short streams, no loop.
+// Accumulate, resident family: forward, or dx alone, of short streams, no loop.
 //
 // The accumulators of rows_per_group rows (all vectors of each) stay in registers while the taps
 // of these rows execute, merged in source order. A source that several rows use is loaded once.
@@ -40,9 +40,9 @@ struct MergedTap {
   int64_t tap;  // position in the table
 };
 
-class ResidentForwardEmitter {
+class ResidentAccumulateEmitter {
  public:
-  ResidentForwardEmitter(const TapTable& table, const Plan& plan)
+  ResidentAccumulateEmitter(const TapTable& table, const Plan& plan)
       : table_(table), plan_(plan), operands_(table, plan), load_shared_(make_load_shared()) {
     for (int row = 0; row < plan.rows_per_group; ++row) {
       begin_.push_back(make_begin(row));
@@ -177,8 +177,8 @@ class ResidentForwardEmitter {
 
 }  // namespace
 
-ChunkEmitter make_resident_forward_emitter(const TapTable& table, const Plan& plan) {
-  return ResidentForwardEmitter(table, plan);
+ChunkEmitter make_resident_accumulate_emitter(const TapTable& table, const Plan& plan) {
+  return ResidentAccumulateEmitter(table, plan);
 }
 
 }  // namespace sparsejit

@@ -1,4 +1,4 @@
-// Forward, stream family. Read this emitter first: it is the simplest.
+// Accumulate, stream family: forward, or dx alone. Read this emitter first: it is the simplest.
 //
 // One group of taps of one row; the loop runs over the panel. For two taps of the first group:
 //
@@ -62,9 +62,9 @@ Stencil make_group(int taps, bool first, bool tail) {
   return builder.finish(16);
 }
 
-class StreamForwardEmitter {
+class StreamAccumulateEmitter {
  public:
-  StreamForwardEmitter(const TapTable& table, const Plan& plan)
+  StreamAccumulateEmitter(const TapTable& table, const Plan& plan)
       : table_(table), plan_(plan), operands_(table, plan) {
     for (int taps = 0; taps <= plan.taps_per_group; ++taps) {
       first_.push_back(make_group(taps, true, plan.tail));
@@ -110,8 +110,8 @@ class StreamForwardEmitter {
 
 }  // namespace
 
-ChunkEmitter make_stream_forward_emitter(const TapTable& table, const Plan& plan) {
-  return StreamForwardEmitter(table, plan);
+ChunkEmitter make_stream_accumulate_emitter(const TapTable& table, const Plan& plan) {
+  return StreamAccumulateEmitter(table, plan);
 }
 
 }  // namespace sparsejit
