@@ -49,7 +49,7 @@ constexpr int64_t kTapsPerBlock = 12;
 
 // Enough parts for any sensible thread count, each with enough taps to be worth an entry.
 constexpr int64_t kMaxParts = 64;
-constexpr int64_t kMinTapsPerPart = 256;
+constexpr int64_t kMinTapsPerPart = 1024;
 // A row costs about as much as this many taps beside its own.
 constexpr int64_t kRowCostInTaps = 2;
 

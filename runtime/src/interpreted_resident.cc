@@ -46,18 +46,23 @@ void accumulate_rows(const InterpretedJob& job) {
 
 // One tap of a row: adds to dx, returns the products x * dy still to be summed across lanes.
 template <int kVectors, bool kFused>
-inline __m256 sums_tap(const float* dy, const float* x, int64_t length, const int32_t* mask,
-                       __m256 value, std::array<__m256, kVectors>& dx) {
+inline __attribute__((always_inline)) __m256 sums_tap(const float* dy, const float* x,
+                                                      int64_t length, const int32_t* mask,
+                                                      __m256 value,
+                                                      std::array<__m256, kVectors>& dx) {
   __m256 sum = _mm256_setzero_ps();
-  for (int v = 0; v < kVectors; ++v) {
+  for (int step = 0; step < kVectors; ++step) {
+    // The tail comes first, as in the stream family.
+    const int v = mask == nullptr ? step : (step + kVectors - 1) % kVectors;
     const int64_t at = vector_at<kVectors>(v, length);
-    const __m256 d = v == kVectors - 1 && mask != nullptr
+    const bool masked = mask != nullptr && step == 0;
+    const __m256 d = masked
                          ? _mm256_maskload_ps(
                                dy + at, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(mask)))
                          : _mm256_loadu_ps(dy + at);
     const __m256 xv = _mm256_loadu_ps(x + at);
     if (kFused) dx[v] = _mm256_fmadd_ps(value, d, dx[v]);
-    sum = v == 0 ? _mm256_mul_ps(d, xv) : _mm256_fmadd_ps(d, xv, sum);
+    sum = _mm256_fmadd_ps(xv, d, sum);
   }
   return sum;
 }

@@ -3,6 +3,7 @@
 // everything in registers and unrolls; up to 13 taps forward and 6 backward, as in the plan.
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -72,7 +73,8 @@ struct SumsState {
 
 // One vector at position t; the tail's dy is loaded through its mask.
 template <int kTaps, bool kFused, bool kMasked>
-inline void sums_vector(const SumsGroup& group, SumsState<kTaps>& state, int64_t t) {
+inline __attribute__((always_inline)) void sums_vector(const SumsGroup& group,
+                                                       SumsState<kTaps>& state, int64_t t) {
   const __m256 x = _mm256_loadu_ps(group.paired + t);
   __m256i mask = _mm256_setzero_si256();
   if (kMasked) mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group.tail->mask));
@@ -89,6 +91,19 @@ inline void sums_vector(const SumsGroup& group, SumsState<kTaps>& state, int64_t
   if (kFused) _mm256_storeu_ps(group.own + t, dx);
 }
 
+// The sums of taps i to i+3, or those that exist.
+template <int kTaps>
+inline __attribute__((always_inline)) void store_sums(const SumsGroup& group,
+                                                      const SumsState<kTaps>& state, int i) {
+  const auto sum_at = [&](int k) { return state.sum[std::min(k, kTaps - 1)]; };
+  alignas(16) std::array<float, 4> sums;
+  _mm_store_ps(sums.data(), lane_sums(sum_at(i), sum_at(i + 1), sum_at(i + 2), sum_at(i + 3)));
+  for (int k = i; k < std::min(i + 4, kTaps); ++k) {
+    float& d_value = group.d_values[group.value_slot(k)];
+    d_value = group.taps == nullptr ? d_value + sums[k - i] : sums[k - i];
+  }
+}
+
 template <int kTaps, bool kFused>
 void sums_group(const SumsGroup& group) {
   SumsState<kTaps> state;
@@ -103,11 +118,7 @@ void sums_group(const SumsGroup& group) {
   for (int64_t t = 0; t < group.length; t += kLanes) {
     sums_vector<kTaps, kFused, false>(group, state, t);
   }
-  for (int i = 0; i < kTaps; ++i) {
-    float& d_value = group.d_values[group.value_slot(i)];
-    const float sum = lane_sum(state.sum[i]);
-    d_value = group.taps == nullptr ? d_value + sum : sum;
-  }
+  for (int i = 0; i < kTaps; i += 4) store_sums<kTaps>(group, state, i);
 }
 
 constexpr int kMaxAccumulateTaps = 13;

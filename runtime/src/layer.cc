@@ -61,19 +61,27 @@ StepArguments arguments_of(const Step& step, const PassTensors& tensors, const f
   return arguments;
 }
 
-void run_measured(Layer::Impl& impl, PassShape shape, const PassTensors& tensors) {
-  if (!impl.variants.accepts_direct(shape)) shape.direct = {};
-  const PreparedPass prepared = impl.variants.prepare(impl.lowered, shape);
-  const auto start = std::chrono::steady_clock::now();
-  for (const Step& step : prepared.steps) {
+void run_steps(Layer::Impl& impl, const PreparedPass& prepared, const PassTensors& tensors) {
+  bool first = true;
+  for (const Step& step : *prepared.steps) {
     StepArguments arguments = arguments_of(step, tensors, impl.zeros.data());
-    if (&step != &prepared.steps.front()) arguments.stream_sums = {};  // made by the first step
+    if (!first) arguments.stream_sums = {};  // made by the first step
+    first = false;
     run_step(*impl.lowered, step.side, *step.kernel, step.direct, prepared.length, arguments,
              impl.runtime->pool, impl.runtime->scratch);
   }
-  if (!prepared.measured) return;
+}
+
+void run_pass(Layer::Impl& impl, const PassShape& shape, const PassTensors& tensors) {
+  const PreparedPass prepared = impl.variants.prepare(impl.lowered, shape);
+  if (!prepared.measured) {
+    run_steps(impl, prepared, tensors);
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  run_steps(impl, prepared, tensors);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  impl.variants.record(shape, prepared.engine, seconds.count());
+  impl.variants.record(prepared.shape, prepared.engine, seconds.count());
 }
 
 }  // namespace
@@ -125,11 +133,11 @@ void Layer::run_forward(ConstTensorView x, std::span<const float> values,
   tensors.y_or_dx = y;
   tensors.values = values;
   tensors.start = bias.empty() ? impl_->zeros.data() : bias.data();
-  run_measured(*impl_,
-               {.pass = Pass::forward,
-                .batch = x.batch,
-                .direct = {.x = direct_pitch(x), .y = direct_pitch(y), .dx = 0}},
-               tensors);
+  run_pass(*impl_,
+           {.pass = Pass::forward,
+            .batch = x.batch,
+            .direct = {.x = direct_pitch(x), .y = direct_pitch(y), .dx = 0}},
+           tensors);
 }
 
 void Layer::run_backward(ConstTensorView x, ConstTensorView dy, std::span<const float> values,
@@ -167,12 +175,12 @@ void Layer::run_backward(ConstTensorView x, ConstTensorView dy, std::span<const 
   tensors.values = values;
   tensors.d_values = d_values;
   tensors.d_bias = d_bias;
-  run_measured(*impl_,
-               {.pass = Pass::backward,
-                .batch = x.batch,
-                .direct = {.x = direct_pitch(x), .y = direct_pitch(dy), .dx = direct_pitch(dx)},
-                .want_dx = !dx.empty()},
-               tensors);
+  run_pass(*impl_,
+           {.pass = Pass::backward,
+            .batch = x.batch,
+            .direct = {.x = direct_pitch(x), .y = direct_pitch(dy), .dx = direct_pitch(dx)},
+            .want_dx = !dx.empty()},
+           tensors);
 }
 
 MaskChange Layer::set_mask(const Mask& new_mask) {

@@ -13,6 +13,11 @@ struct Slice {
   int64_t last;
 };
 
+struct PartRange {
+  int32_t first;
+  int32_t last;
+};
+
 Slice slice_of(int64_t count, int thread, int threads) {
   return {count * thread / threads, count * (thread + 1) / threads};
 }
@@ -54,21 +59,22 @@ class StepRun {
         table_(table),
         arguments_(arguments),
         pool_(pool),
+        length_(length),
         gathered_(arguments.gathered, direct.gathered, plan_.pitches.gathered, scratch),
         own_(arguments.own, direct.own, plan_.pitches.own, scratch),
         paired_(arguments.paired, direct.paired, plan_.pitches.paired, scratch) {
-    share_parts();
-    cut_panels(length);
+    const int64_t limit = std::max<int64_t>(1, plan_.panel / kLanes);
+    panels_ = (length / kLanes + limit - 1) / limit;
   }
 
   void run() {
     if (!gathered_.packed() && !own_.packed() && !paired_.packed()) {
       pool_.run([&](int thread) {
-        for (size_t panel = 0; panel + 1 < panel_begin_.size(); ++panel) compute(panel, thread);
+        for (int64_t panel = 0; panel < panels_; ++panel) compute(panel, thread);
       });
       return;
     }
-    for (size_t panel = 0; panel + 1 < panel_begin_.size(); ++panel) {
+    for (int64_t panel = 0; panel < panels_; ++panel) {
       pool_.run([&](int thread) {
         pack_slice(gathered_, panel, thread);
         pack_slice(paired_, panel, thread);
@@ -80,65 +86,62 @@ class StepRun {
 
  private:
   // Contiguous parts of about equal cost for each thread.
-  void share_parts() {
+  PartRange parts_of(int thread) const { return {first_part(thread), first_part(thread + 1)}; }
+
+  int32_t first_part(int thread) const {
+    if (thread == 0) return 0;
+    if (thread == pool_.threads()) return plan_.parts();
     const auto cost = [&](int32_t part) {
       const int64_t row = plan_.part_begin[part];
       return table_.row_begin[row] + 2 * row;
     };
-    const int64_t total = cost(plan_.parts());
+    const int64_t goal = cost(plan_.parts()) * thread / pool_.threads();
     int32_t part = 0;
-    for (int thread = 0; thread < pool_.threads(); ++thread) {
-      part_begin_.push_back(part);
-      const int64_t goal = total * (thread + 1) / pool_.threads();
-      while (part < plan_.parts() && cost(part) + cost(part + 1) <= 2 * goal) ++part;
-    }
-    part_begin_.push_back(plan_.parts());
+    while (part < plan_.parts() && cost(part) + cost(part + 1) <= 2 * goal) ++part;
+    return part;
   }
 
   // Panels of nearly equal length, none longer than the plan's; all are whole vectors except that
   // the last one takes what is left.
-  void cut_panels(int64_t length) {
-    const int64_t vectors = length / kLanes;
-    const int64_t limit = std::max<int64_t>(1, plan_.panel / kLanes);
-    const int64_t count = (vectors + limit - 1) / limit;
-    for (int64_t i = 0; i < count; ++i) panel_begin_.push_back(vectors * i / count * kLanes);
-    panel_begin_.push_back(length);
+  int64_t panel_begin(int64_t panel) const {
+    return panel == panels_ ? length_ : length_ / kLanes * panel / panels_ * kLanes;
   }
 
-  PackedPanel packed_panel(const Operand& operand, size_t panel) const {
-    const int64_t begin = panel_begin_[panel];
-    const int64_t padded = panel_begin_[panel + 1] - begin;
+  PackedPanel packed_panel(const Operand& operand, int64_t panel) const {
+    const int64_t begin = panel_begin(panel);
+    const int64_t padded = panel_begin(panel + 1) - begin;
     return operand.panel(begin, std::min(padded, operand.view().batch - begin), padded);
   }
 
-  void pack_slice(const Operand& operand, size_t panel, int thread) const {
+  void pack_slice(const Operand& operand, int64_t panel, int thread) const {
     if (!operand.packed()) return;
     const Slice slice = slice_of(operand.view().features, thread, pool_.threads());
     pack(operand.view(), packed_panel(operand, panel), slice.first, slice.last);
   }
 
-  void unpack_slice(size_t panel, int thread) const {
+  void unpack_slice(int64_t panel, int thread) const {
     const Slice slice = slice_of(arguments_.own.features, thread, pool_.threads());
     unpack(packed_panel(own_, panel), arguments_.own, slice.first, slice.last);
   }
 
-  void compute(size_t panel, int thread) const {
-    const int64_t start = panel_begin_[panel];
-    const int64_t length = panel_begin_[panel + 1] - start;
+  void compute(int64_t panel, int thread) const {
+    const int64_t start = panel_begin(panel);
+    const int64_t length = panel_begin(panel + 1) - start;
     const PanelOperands operands{.gathered = gathered_.at(start),
                                  .own = const_cast<float*>(own_.at(start)),
                                  .paired = paired_.at(start),
                                  .values = arguments_.values.data(),
                                  .start = arguments_.start,
                                  .d_values = arguments_.d_values.data()};
+    const PartRange parts = parts_of(thread);
     for (int32_t block = 0; block < plan_.blocks; ++block) {
       if (!arguments_.stream_sums.empty()) sum_block(operands, panel, block, thread);
-      kernel_.run(operands, block, part_begin_[thread], part_begin_[thread + 1], length);
+      kernel_.run(operands, block, parts.first, parts.last, length);
     }
   }
 
   // Reads the block's streams just before the kernel needs them in the cache anyway.
-  void sum_block(const PanelOperands& operands, size_t panel, int32_t block, int thread) const {
+  void sum_block(const PanelOperands& operands, int64_t panel, int32_t block, int thread) const {
     const bool paired = plan_.kind == KernelKind::products;
     const int64_t streams = paired ? table_.rows() : table_.streams;
     const int64_t first = paired ? streams * block / plan_.blocks : block * plan_.block_streams;
@@ -147,7 +150,7 @@ class StepRun {
     const Slice slice = slice_of(last - first, thread, pool_.threads());
     sum_streams(paired ? operands.paired : operands.gathered,
                 paired ? plan_.pitches.paired : plan_.pitches.gathered,
-                panel_begin_[panel + 1] - panel_begin_[panel], first + slice.first,
+                panel_begin(panel + 1) - panel_begin(panel), first + slice.first,
                 first + slice.last, panel > 0, arguments_.stream_sums.data());
   }
 
@@ -156,11 +159,11 @@ class StepRun {
   const TapTable& table_;
   const StepArguments& arguments_;
   ThreadPool& pool_;
+  const int64_t length_;
+  int64_t panels_ = 1;
   Operand gathered_;
   Operand own_;
   Operand paired_;
-  std::vector<int32_t> part_begin_;   // threads+1
-  std::vector<int64_t> panel_begin_;  // panels+1
 };
 
 // Values in the table's order and room for their gradients, when the plan wants that.

@@ -56,9 +56,18 @@ KernelRequest request_of(const PassShape& shape, const Step& step, bool interpre
 
 }  // namespace
 
-PassVariants::Variant& PassVariants::find_or_add(const PassShape& shape) {
+PassVariants::Variant* PassVariants::find(const PassShape& shape) const {
   for (const auto& variant : variants_) {
-    if (variant->shape == shape) return *variant;
+    if (variant->shape == shape) return variant.get();
+  }
+  return nullptr;
+}
+
+PassVariants::Variant& PassVariants::find_or_add(PassShape& shape) {
+  if (Variant* known = find(shape)) return *known;
+  if (!accepts_direct(shape)) {
+    shape.direct = {};
+    if (Variant* known = find(shape)) return *known;
   }
   if (variants_.size() == kMaxShapes) variants_.erase(variants_.begin());
   variants_.push_back(std::make_unique<Variant>());
@@ -87,52 +96,51 @@ void PassVariants::look_up_native(const LoweredMaskPtr& lowered, Variant& varian
     variant.codes.push_back(lookup.kernel);
     regeneration.add(lookup);
   }
-  variant.native = std::move(steps);
+  variant.native = std::make_shared<const std::vector<Step>>(std::move(steps));
 }
 
 void PassVariants::make_interpreted(const LoweredMaskPtr& lowered, Variant& variant) const {
-  variant.interpreted = make_steps(variant.shape, true);
-  for (Step& step : variant.interpreted) {
+  std::vector<Step> steps = make_steps(variant.shape, true);
+  for (Step& step : steps) {
     const KernelRequest request = request_of(variant.shape, step, true);
     step.kernel = std::make_shared<InterpretedKernel>(
         lowered, step.side, plan_kernel(lowered->table(step.side), request, runtime_->machine));
   }
+  variant.interpreted = std::make_shared<const std::vector<Step>>(std::move(steps));
 }
 
 Engine PassVariants::choose(const LoweredMaskPtr& lowered, Variant& variant) {
   if (wanted_ == Engine::interpreted) return Engine::interpreted;
   Regeneration unreported;
   if (!variant.native_looked_up) look_up_native(lowered, variant, unreported);
-  if (variant.native.empty()) return Engine::interpreted;
+  if (variant.native == nullptr) return Engine::interpreted;
   if (wanted_ == Engine::native) return Engine::native;
   return variant.picker.chosen() == Engine::automatic ? variant.picker.next()
                                                       : variant.picker.chosen();
 }
 
-PreparedPass PassVariants::prepare(const LoweredMaskPtr& lowered, const PassShape& shape) {
+PreparedPass PassVariants::prepare(const LoweredMaskPtr& lowered, PassShape shape) {
   const std::lock_guard lock(mutex_);
   Variant& variant = find_or_add(shape);
   PreparedPass prepared;
+  prepared.shape = shape;
   prepared.length = stream_length(shape);
   prepared.engine = choose(lowered, variant);
-  if (prepared.engine == Engine::interpreted && variant.interpreted.empty()) {
+  if (prepared.engine == Engine::interpreted && variant.interpreted == nullptr) {
     make_interpreted(lowered, variant);
   }
   prepared.steps = prepared.engine == Engine::native ? variant.native : variant.interpreted;
-  prepared.measured = wanted_ == Engine::automatic && !variant.native.empty() &&
+  prepared.measured = wanted_ == Engine::automatic && variant.native != nullptr &&
                       variant.picker.chosen() == Engine::automatic;
   return prepared;
 }
 
 void PassVariants::record(const PassShape& shape, Engine engine, double seconds) {
   const std::lock_guard lock(mutex_);
-  for (const auto& variant : variants_) {
-    if (variant->shape == shape) variant->picker.record(engine, seconds);
-  }
+  if (Variant* variant = find(shape)) variant->picker.record(engine, seconds);
 }
 
 bool PassVariants::accepts_direct(const PassShape& shape) const {
-  const std::lock_guard lock(mutex_);
   std::vector<TensorPitches> known;
   for (const auto& variant : variants_) {
     if (variant->shape.pass != shape.pass || !any_direct(variant->shape.direct)) continue;
@@ -148,8 +156,8 @@ Regeneration PassVariants::regenerate(const LoweredMaskPtr& lowered, bool keep_c
   const std::lock_guard lock(mutex_);
   Regeneration regeneration;
   for (const auto& variant : variants_) {
-    variant->interpreted.clear();
-    variant->native.clear();
+    variant->interpreted = nullptr;
+    variant->native = nullptr;
     variant->codes.clear();
     if (!keep_choices) variant->picker.restart();
     const bool was_used = variant->native_looked_up;
@@ -183,7 +191,7 @@ KernelReport PassVariants::report_of(const Variant& variant) const {
   if (wanted_ == Engine::interpreted) {
     report.engine = Engine::interpreted;
     report.reason = "asked for";
-  } else if (variant.native_looked_up && variant.native.empty()) {
+  } else if (variant.native_looked_up && variant.native == nullptr) {
     report.engine = Engine::interpreted;
     report.reason = variant.native_problem;
   } else if (wanted_ == Engine::native) {
@@ -193,9 +201,9 @@ KernelReport PassVariants::report_of(const Variant& variant) const {
     report.engine = variant.picker.chosen();
     report.reason = report.engine == Engine::automatic ? "still measuring" : "measured faster";
   }
-  const std::vector<Step>& steps =
-      report.engine == Engine::interpreted ? variant.interpreted : variant.native;
-  for (const Step& step : steps) report.plans.push_back(step.kernel->plan());
+  const auto& steps = report.engine == Engine::interpreted ? variant.interpreted : variant.native;
+  if (steps == nullptr) return report;
+  for (const Step& step : *steps) report.plans.push_back(step.kernel->plan());
   return report;
 }
 

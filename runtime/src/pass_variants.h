@@ -47,7 +47,8 @@ struct Step {
 
 // What one call runs. Holds the kernels until the call is over.
 struct PreparedPass {
-  std::vector<Step> steps;
+  std::shared_ptr<const std::vector<Step>> steps;
+  PassShape shape;     // as run: operands may be packed that could be used in place
   int64_t length = 0;  // floats of a stream the kernels see
   Engine engine = Engine::interpreted;
   bool measured = false;  // the picker wants to know how long it took
@@ -68,11 +69,9 @@ class PassVariants {
   PassVariants(std::shared_ptr<Runtime::Impl> runtime, Engine wanted)
       : runtime_(std::move(runtime)), wanted_(wanted) {}
 
-  PreparedPass prepare(const LoweredMaskPtr& lowered, const PassShape& shape);
+  // Makes what is missing. A layer that meets ever new pitches packs instead of compiling for ever.
+  PreparedPass prepare(const LoweredMaskPtr& lowered, PassShape shape);
   void record(const PassShape& shape, Engine engine, double seconds);
-  // True if a kernel for operands at these pitches exists or may still be made; a layer that meets
-  // ever new pitches packs instead of compiling for ever.
-  bool accepts_direct(const PassShape& shape) const;
   // Makes native kernels for all known shapes ready for a new mask.
   Regeneration regenerate(const LoweredMaskPtr& lowered, bool keep_choices);
   std::vector<KernelReport> report() const;
@@ -80,15 +79,17 @@ class PassVariants {
  private:
   struct Variant {
     PassShape shape;
-    std::vector<Step> interpreted;       // empty: not made yet
-    std::vector<Step> native;            // empty: not made yet, or see native_problem
-    std::vector<NativeKernelPtr> codes;  // of the native steps
+    std::shared_ptr<const std::vector<Step>> interpreted;  // null: not made yet
+    std::shared_ptr<const std::vector<Step>> native;       // null: not made, or native_problem
+    std::vector<NativeKernelPtr> codes;                    // of the native steps
     bool native_looked_up = false;
     std::string native_problem;
     EnginePicker picker;
   };
 
-  Variant& find_or_add(const PassShape& shape);
+  Variant* find(const PassShape& shape) const;
+  Variant& find_or_add(PassShape& shape);
+  bool accepts_direct(const PassShape& shape) const;
   void look_up_native(const LoweredMaskPtr& lowered, Variant& variant, Regeneration& regeneration);
   void make_interpreted(const LoweredMaskPtr& lowered, Variant& variant) const;
   Engine choose(const LoweredMaskPtr& lowered, Variant& variant);
