@@ -62,6 +62,22 @@ Stencil make_return() {
 
 }  // namespace
 
+int64_t resident_vector_offset(const Plan& plan, int vector) {
+  if (vector == plan.vectors - 1) return plan.panel * kFloatBytes - kVectorBytes;
+  return int64_t{vector} * kVectorBytes;
+}
+
+void GatheredStream::begin(StencilBuilder& builder) const {
+  using namespace registers;
+  if (uses_lea()) builder.as().lea(kSource, builder.slot(kGathered));
+}
+
+Xbyak::Address GatheredStream::vector(StencilBuilder& builder, int vector) const {
+  using namespace registers;
+  if (!uses_lea()) return builder.slot(kGathered);
+  return builder.as().ptr[kSource + static_cast<size_t>(resident_vector_offset(plan_, vector))];
+}
+
 void Operands::gathered(int64_t row, int64_t tap, int vector) {
   const Tap& t = table_.taps[tap];
   const int64_t floats = t.stream * plan_.pitches.gathered + t.shift;

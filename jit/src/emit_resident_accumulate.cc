@@ -43,7 +43,11 @@ struct MergedTap {
 class ResidentAccumulateEmitter {
  public:
   ResidentAccumulateEmitter(const TapTable& table, const Plan& plan)
-      : table_(table), plan_(plan), operands_(table, plan), load_shared_(make_load_shared()) {
+      : table_(table),
+        plan_(plan),
+        operands_(table, plan),
+        gathered_(plan),
+        load_shared_(make_load_shared()) {
     for (int row = 0; row < plan.rows_per_group; ++row) {
       begin_.push_back(make_begin(row));
       direct_.push_back(make_tap(row, false));
@@ -75,8 +79,9 @@ class ResidentAccumulateEmitter {
   Stencil make_load_shared() const {
     StencilBuilder builder;
     if (plan_.rows_per_group > 1) {
+      gathered_.begin(builder);
       for (int v = 0; v < plan_.vectors; ++v) {
-        builder.as().vmovups(shared(v), builder.slot(kGathered));
+        builder.as().vmovups(shared(v), gathered_.vector(builder, v));
       }
     }
     return builder.finish();
@@ -87,11 +92,12 @@ class ResidentAccumulateEmitter {
     auto& as = builder.as();
     if (from_shared && plan_.rows_per_group == 1) return builder.finish();
     as.vbroadcastss(kValue, builder.slot(kValues));
+    if (!from_shared) gathered_.begin(builder);
     for (int v = 0; v < plan_.vectors; ++v) {
       if (from_shared) {
         as.vfmadd231ps(accumulator(row, v), kValue, shared(v));
       } else {
-        as.vfmadd231ps(accumulator(row, v), kValue, builder.slot(kGathered));
+        as.vfmadd231ps(accumulator(row, v), kValue, gathered_.vector(builder, v));
       }
     }
     return builder.finish();
@@ -151,7 +157,7 @@ class ResidentAccumulateEmitter {
       if (share) {
         writer.stamp(shared_[tap.row], operands_.list());
       } else {
-        for (int v = 0; v < plan_.vectors; ++v) operands_.gathered(row, tap.tap, v);
+        add_gathered(row, tap.tap);
         writer.stamp(direct_[tap.row], operands_.list());
       }
     }
@@ -160,13 +166,19 @@ class ResidentAccumulateEmitter {
 
   void stamp_sources(CodeWriter& writer, const Stencil& stencil, int64_t row, int64_t tap) {
     operands_.clear();
-    for (int v = 0; v < plan_.vectors; ++v) operands_.gathered(row, tap, v);
+    add_gathered(row, tap);
     writer.stamp(stencil, operands_.list());
+  }
+
+  // The slots of gathered_.
+  void add_gathered(int64_t row, int64_t tap) {
+    for (int v = 0; v < gathered_.slots(); ++v) operands_.gathered(row, tap, v);
   }
 
   const TapTable& table_;
   const Plan& plan_;
   Operands operands_;
+  GatheredStream gathered_;
   Stencil load_shared_;
   std::vector<Stencil> begin_;  // by row within the group
   std::vector<Stencil> direct_;

@@ -34,7 +34,7 @@ const Ymm kScratch(13);
 class ResidentProductsEmitter {
  public:
   ResidentProductsEmitter(const TapTable& table, const Plan& plan)
-      : table_(table), plan_(plan), operands_(table, plan), begin_(make_begin()) {
+      : table_(table), plan_(plan), operands_(table, plan), gathered_(plan), begin_(make_begin()) {
     for (int i = 0; i < kMaxTaps; ++i) tap_.push_back(make_tap(i));
     for (int taps = 1; taps <= kMaxTaps; ++taps) {
       for (const bool contiguous : {false, true}) reduce_.push_back(make_reduce(taps, contiguous));
@@ -69,13 +69,14 @@ class ResidentProductsEmitter {
     auto& as = builder.as();
     const Ymm sum(kFirstSum + index);
     as.vxorps(sum, sum, sum);
+    gathered_.begin(builder);
     for (int step = 0; step < plan_.vectors; ++step) {
       const Ymm paired(vector_at(step));
       if (plan_.tail && step == 0) {
-        as.vmaskmovps(kMasked, kResidentTailMask, builder.slot(kGathered));
+        as.vmaskmovps(kMasked, kResidentTailMask, gathered_.vector(builder, vector_at(step)));
         as.vfmadd231ps(sum, paired, kMasked);
       } else {
-        as.vfmadd231ps(sum, paired, builder.slot(kGathered));
+        as.vfmadd231ps(sum, paired, gathered_.vector(builder, vector_at(step)));
       }
     }
     return builder.finish();
@@ -102,8 +103,8 @@ class ResidentProductsEmitter {
 
   void emit_tap(CodeWriter& writer, int64_t row, int64_t tap, int index) {
     operands_.clear();
-    for (int step = 0; step < plan_.vectors; ++step) {
-      operands_.gathered(row, tap, vector_at(step));
+    for (int i = 0; i < gathered_.slots(); ++i) {
+      operands_.gathered(row, tap, gathered_.slots() == 1 ? 0 : vector_at(i));
     }
     writer.stamp(tap_[index], operands_.list());
   }
@@ -118,6 +119,7 @@ class ResidentProductsEmitter {
   const TapTable& table_;
   const Plan& plan_;
   Operands operands_;
+  GatheredStream gathered_;
   Stencil begin_;
   std::vector<Stencil> tap_;     // by position in the group
   std::vector<Stencil> reduce_;  // by 2 * (taps of the group - 1) + contiguous

@@ -38,7 +38,8 @@ inline const Xbyak::Reg64 kDValues = Xbyak::util::r8;
 inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;  // negated: where the index starts
 inline const Xbyak::Reg64 kTail = Xbyak::util::r10;
 inline const Xbyak::Reg64 kMaskPointer = Xbyak::util::r11;
-inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;
+inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;   // stream family
+inline const Xbyak::Reg64 kSource = Xbyak::util::rax;  // resident family: one gathered stream
 // Lanes of the tail vector that do not overlap; kernels that make sums hold it throughout.
 inline const Xbyak::Ymm kStreamTailMask(12);
 inline const Xbyak::Ymm kResidentTailMask(15);
@@ -59,6 +60,27 @@ void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, 
 // one slot (two for three lanes), else through a slot each.
 class StencilBuilder;
 void emit_store_sums(StencilBuilder& builder, int count, Xbyak::Xmm sums, bool contiguous);
+
+// Reading one gathered stream, vector by vector, in resident kernels. From three vectors on
+// `lea rax, [rdi + slot]` once and short displacements after it are fewer bytes than a 4-byte
+// displacement for each vector, and bytes are what bounds unrolled code.
+class GatheredStream {
+ public:
+  explicit GatheredStream(const Plan& plan) : plan_(plan) {}
+
+  // Slots that begin() and then `vectors` calls of vector() ask for.
+  int slots() const { return uses_lea() ? 1 : plan_.vectors; }
+  void begin(StencilBuilder& builder) const;
+  Xbyak::Address vector(StencilBuilder& builder, int vector) const;
+
+ private:
+  bool uses_lea() const { return plan_.vectors >= 3; }
+
+  const Plan& plan_;
+};
+
+// Byte offset of a vector in a stream of a resident plan: the last one ends where the stream ends.
+int64_t resident_vector_offset(const Plan& plan, int vector);
 
 // Operands of the slots, made from positions in the tables.
 class Operands {
@@ -82,10 +104,8 @@ class Operands {
   void add(int64_t offset, NoteKind kind, int64_t row, int64_t tap) {
     list_.push_back({offset, kind, static_cast<int32_t>(row), tap});
   }
-  // Of vector `vector` of a resident stream: the last one ends where the stream ends.
   int64_t vector_offset(int vector) const {
-    const bool last = plan_.family == KernelFamily::resident && vector == plan_.vectors - 1;
-    return last ? plan_.panel * kFloatBytes - kVectorBytes : int64_t{vector} * kVectorBytes;
+    return plan_.family == KernelFamily::resident ? resident_vector_offset(plan_, vector) : 0;
   }
   int64_t value_slot(int64_t tap) const {
     return (plan_.packed_values ? tap : table_.taps[tap].value) * kFloatBytes;

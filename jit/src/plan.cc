@@ -135,8 +135,9 @@ PieceBytes stream_bytes(KernelKind kind) {
 int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
   const int64_t vectors = plan.vectors;
   if (plan.family == KernelFamily::resident) {
-    if (plan.kind == KernelKind::accumulate) return taps * (9 + 9 * vectors) + 13 * vectors + 9;
-    return taps * (9 * vectors + 9) + 8 * vectors + 20;
+    const int64_t gathered = vectors >= 3 ? 6 + 6 * vectors : 9 * vectors;
+    if (plan.kind == KernelKind::accumulate) return taps * (9 + gathered) + 13 * vectors + 9;
+    return taps * (gathered + 13) + 8 * vectors + 20;
   }
   const int64_t groups = std::max<int64_t>(1, divide_up(taps, plan.taps_per_group));
   const PieceBytes bytes = stream_bytes(plan.kind);
