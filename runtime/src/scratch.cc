@@ -1,5 +1,7 @@
 #include "scratch.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -7,7 +9,8 @@
 namespace sparsejit {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kLine = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
 // More idle buffers than this are given back to the system.
 constexpr size_t kMaxIdle = 16;
 
@@ -31,9 +34,12 @@ ScratchPool::Buffer ScratchPool::take(int64_t floats) {
     free_.erase(fits);
     return {this, found.data, found.size};
   }
-  const size_t bytes = (floats * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-  auto* data = static_cast<float*>(std::aligned_alloc(kAlignment, bytes));
+  const size_t wanted = floats * sizeof(float);
+  const size_t alignment = wanted >= kHugePage / 2 ? kHugePage : kLine;
+  const size_t bytes = (wanted + alignment - 1) / alignment * alignment;
+  auto* data = static_cast<float*>(std::aligned_alloc(alignment, bytes));
   if (data == nullptr) throw std::bad_alloc();
+  if (alignment == kHugePage) madvise(data, bytes, MADV_HUGEPAGE);  // a wish, may be refused
   return {this, data, static_cast<int64_t>(bytes / sizeof(float))};
 }
 
