@@ -202,7 +202,17 @@ MaskChange Layer::set_mask(const Mask& new_mask) {
 }
 
 const Mask& Layer::mask() const { return impl_->lowered->mask; }
-std::vector<KernelReport> Layer::report() const { return impl_->variants.report(); }
+std::vector<KernelReport> Layer::report() const {
+  if (!impl_->portable()) return impl_->variants.report();
+  std::vector<KernelReport> reports(2);
+  reports[0].pass = Pass::forward;
+  reports[1].pass = Pass::backward;
+  for (KernelReport& report : reports) {
+    report.engine = Engine::portable;
+    report.reason = impl_->portable_reason;
+  }
+  return reports;
+}
 
 Layer compile_layer(const Mask& mask, const LayerOptions& options) {
   validate_options(options);

@@ -24,6 +24,10 @@ Slice slice_of(int64_t count, int thread, int threads) {
 
 constexpr int64_t kLanes = 8;
 
+// Waking another thread costs a few microseconds; less work than this (taps times floats, about
+// 20 us) is quicker done by the caller alone. Results do not depend on it.
+constexpr int64_t kMinSharedWork = 500'000;
+
 // One operand of the step: in place, or packed panel by panel.
 class Operand {
  public:
@@ -59,6 +63,7 @@ class StepRun {
         table_(table),
         arguments_(arguments),
         pool_(pool),
+        threads_(table.size() * length < kMinSharedWork ? 1 : pool.threads()),
         length_(length),
         gathered_(arguments.gathered, direct.gathered, plan_.pitches.gathered, scratch),
         own_(arguments.own, direct.own, plan_.pitches.own, scratch),
@@ -69,33 +74,41 @@ class StepRun {
 
   void run() {
     if (!gathered_.packed() && !own_.packed() && !paired_.packed()) {
-      pool_.run([&](int thread) {
+      share([&](int thread) {
         for (int64_t panel = 0; panel < panels_; ++panel) compute(panel, thread);
       });
       return;
     }
     for (int64_t panel = 0; panel < panels_; ++panel) {
-      pool_.run([&](int thread) {
+      share([&](int thread) {
         pack_slice(gathered_, panel, thread);
         pack_slice(paired_, panel, thread);
       });
-      pool_.run([&](int thread) { compute(panel, thread); });
-      if (own_.packed()) pool_.run([&](int thread) { unpack_slice(panel, thread); });
+      share([&](int thread) { compute(panel, thread); });
+      if (own_.packed()) share([&](int thread) { unpack_slice(panel, thread); });
     }
   }
 
  private:
+  void share(const std::function<void(int)>& call) const {
+    if (threads_ == 1) {
+      call(0);
+    } else {
+      pool_.run(call);
+    }
+  }
+
   // Contiguous parts of about equal cost for each thread.
   PartRange parts_of(int thread) const { return {first_part(thread), first_part(thread + 1)}; }
 
   int32_t first_part(int thread) const {
     if (thread == 0) return 0;
-    if (thread == pool_.threads()) return plan_.parts();
+    if (thread == threads_) return plan_.parts();
     const auto cost = [&](int32_t part) {
       const int64_t row = plan_.part_begin[part];
       return table_.row_begin[row] + 2 * row;
     };
-    const int64_t goal = cost(plan_.parts()) * thread / pool_.threads();
+    const int64_t goal = cost(plan_.parts()) * thread / threads_;
     int32_t part = 0;
     while (part < plan_.parts() && cost(part) + cost(part + 1) <= 2 * goal) ++part;
     return part;
@@ -115,12 +128,12 @@ class StepRun {
 
   void pack_slice(const Operand& operand, int64_t panel, int thread) const {
     if (!operand.packed()) return;
-    const Slice slice = slice_of(operand.view().features, thread, pool_.threads());
+    const Slice slice = slice_of(operand.view().features, thread, threads_);
     pack(operand.view(), packed_panel(operand, panel), slice.first, slice.last);
   }
 
   void unpack_slice(int64_t panel, int thread) const {
-    const Slice slice = slice_of(arguments_.own.features, thread, pool_.threads());
+    const Slice slice = slice_of(arguments_.own.features, thread, threads_);
     unpack(packed_panel(own_, panel), arguments_.own, slice.first, slice.last);
   }
 
@@ -147,7 +160,7 @@ class StepRun {
     const int64_t first = paired ? streams * block / plan_.blocks : block * plan_.block_streams;
     const int64_t last = paired ? streams * (block + 1) / plan_.blocks
                                 : std::min(streams, first + plan_.block_streams);
-    const Slice slice = slice_of(last - first, thread, pool_.threads());
+    const Slice slice = slice_of(last - first, thread, threads_);
     sum_streams(paired ? operands.paired : operands.gathered,
                 paired ? plan_.pitches.paired : plan_.pitches.gathered,
                 panel_begin(panel + 1) - panel_begin(panel), first + slice.first,
@@ -159,6 +172,7 @@ class StepRun {
   const TapTable& table_;
   const StepArguments& arguments_;
   ThreadPool& pool_;
+  const int threads_;
   const int64_t length_;
   int64_t panels_ = 1;
   Operand gathered_;

@@ -181,6 +181,7 @@ void Regeneration::add(const KernelLookup& lookup) {
 KernelReport PassVariants::report_of(const Variant& variant) const {
   KernelReport report;
   report.pass = variant.shape.pass;
+  report.want_dx = variant.shape.want_dx;
   report.batch = variant.shape.batch;
   for (const NativeKernelPtr& code : variant.codes) {
     report.code_bytes += code->code_bytes();

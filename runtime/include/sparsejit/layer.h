@@ -70,8 +70,10 @@ struct MaskChange {
 };
 
 // What runs for one pass and shape, and why. Times are medians of the calls measured, 0 if none.
+// The portable engine compiles nothing and has one report a pass, for any batch.
 struct KernelReport {
   Pass pass = Pass::forward;
+  bool want_dx = true;  // backward
   int64_t batch = 0;
   Engine engine = Engine::automatic;  // automatic while still measuring
   std::string reason;

@@ -1,0 +1,83 @@
+# Sourced by .ci/run: every subcommand of the release build with small right input, then with wrong
+# input, which must give exit status 2, one line on standard error and nothing else.
+
+tool=$PWD/build/release/frontend/sparsejit
+smoke=$(mktemp -d)
+
+# Standard output of the command must be JSON in which the Python expression `$1` over `d` holds.
+json_holds() {
+  local expression=$1
+  shift
+  "$@" </dev/null | python3 -c "import json, sys; d = json.load(sys.stdin); assert $expression"
+}
+
+output_mentions() {
+  local word=$1 output
+  shift
+  output=$("$@" </dev/null) || return 1
+  printf '%s\n' "$output"
+  [[ $output == *"$word"* ]]
+}
+
+# Status 2, one line on standard error that mentions the word, an empty standard output.
+rejects() {
+  local word=$1 status lines
+  shift
+  "$@" </dev/null >"$smoke/out" 2>"$smoke/err"
+  status=$?
+  cat "$smoke/out" "$smoke/err"
+  lines=$(wc -l <"$smoke/err")
+  echo "status $status, $lines lines on standard error, expected 2 and 1 mentioning '$word'"
+  [ "$status" -eq 2 ] && [ "$lines" -eq 1 ] && [ ! -s "$smoke/out" ] &&
+    grep -q -F -e "$word" "$smoke/err"
+}
+
+# The fields that scripts rely on, in every result.
+bench_fields='all(k in r for r in d["results"] for k in ("layer", "batch", "sparsity", "nnz",
+  "threads", "pass", "engine", "state", "median_ms", "gflops", "chosen", "code_bytes",
+  "compile_ms", "max_rel_error")) and len(d["results"]) > 0 and "machine" in d
+  and all(r["max_rel_error"] < 1e-3 for r in d["results"])'
+tiny_bench=("$tool" bench --shape 48x32 --batch 24 --sparsity 0.8,0.95 --threads 1 --json -)
+
+check "version" output_mentions . "$tool" --version
+check "help" output_mentions train "$tool" --help
+check "info" output_mentions L2 "$tool" info
+check "info on the portable engine" output_mentions portable env SPARSEJIT_ISA=portable "$tool" info
+check "inspect a random mask" output_mentions vfmadd231ps \
+  "$tool" inspect --random 64x64 --sparsity 0.9
+printf '2, 3, 3\n0 2 3\n0 2 1\n' >"$smoke/mask.smtx"
+check "inspect a file" output_mentions vfmadd231ps "$tool" inspect "$smoke/mask.smtx"
+check "bench as JSON" json_holds "$bench_fields" "${tiny_bench[@]}"
+check "bench into a file" "${tiny_bench[@]:0:${#tiny_bench[@]}-1}" "$smoke/bench.json"
+check "bench file is JSON" json_holds "$bench_fields" cat "$smoke/bench.json"
+for method in fixed gmp rigl set; do
+  check "train with $method" output_mentions accuracy \
+    "$tool" train --epochs 1 --hidden 32 --method "$method"
+done
+for engine in jit interpreted dense; do
+  check "train on $engine" output_mentions accuracy \
+    "$tool" train --epochs 1 --hidden 32 --engine "$engine"
+done
+check "train on the portable engine" output_mentions accuracy \
+  env SPARSEJIT_ISA=portable "$tool" train --epochs 1 --hidden 32
+
+check "no subcommand is rejected" rejects subcommand "$tool"
+check "unknown subcommand is rejected" rejects fly "$tool" fly
+check "unknown option is rejected" rejects --speed "$tool" train --speed 9
+check "missing mask file is rejected" rejects missing.smtx "$tool" inspect "$smoke/missing.smtx"
+printf '2, 3, 3\n0 2 3\n0 9 1\n' >"$smoke/bad.smtx"
+check "malformed mask file is rejected" rejects 9 "$tool" inspect "$smoke/bad.smtx"
+check "empty mask file is rejected" rejects null "$tool" inspect /dev/null
+check "sparsity above one is rejected" rejects 1.5 \
+  "$tool" inspect --random 8x8 --sparsity 1.5
+check "malformed shape is rejected" rejects 8y8 "$tool" bench --shape 8y8 --batch 8 --sparsity 0.5
+check "negative batch is rejected" rejects -3 "$tool" bench --shape 8x8 --batch -3 --sparsity 0.5
+check "malformed sparsity is rejected" rejects abc \
+  "$tool" bench --shape 8x8 --batch 8 --sparsity abc
+check "zero epochs are rejected" rejects 0 "$tool" train --epochs 0
+check "unknown engine is rejected" rejects warp "$tool" train --engine warp
+check "missing data folder is rejected" rejects "$smoke/none" "$tool" train --data "$smoke/none"
+check "unwritable JSON file is rejected before measuring" rejects "$smoke/none" \
+  "${tiny_bench[@]:0:${#tiny_bench[@]}-1}" "$smoke/none/bench.json"
+
+rm -rf "$smoke"

@@ -1,0 +1,75 @@
+// Results to JSON; see bench_json.h.
+#include "bench/bench_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sparsejit::frontend {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json machine_json(const BenchMachine& machine) {
+  return {{"cpu", machine.model.cpu},
+          {"isa", machine.model.isa.name},
+          {"avx2_fma", machine.model.avx2_fma},
+          {"avx512", machine.model.avx512},
+          {"l1_bytes", machine.model.l1_bytes},
+          {"l2_bytes", machine.model.l2_bytes},
+          {"l3_bytes", machine.model.l3_bytes},
+          {"cores", machine.model.cores},
+          {"dense_library", machine.dense_library},
+          {"fma_peak_gflops", machine.fma_peak_gflops}};
+}
+
+Json group_json(const WorkloadResults& group) {
+  return {{"layer", layer_name(group.workload)},
+          {"batch", group.workload.batch},
+          {"sparsity", group.workload.sparsity},
+          {"nnz", group.nnz},
+          {"threads", group.threads}};
+}
+
+Json result_json(const WorkloadResults& group, const BenchResult& result) {
+  Json json = group_json(group);
+  json["pass"] = to_text(result.pass);
+  json["engine"] = to_text(result.engine);
+  json["state"] = to_text(result.state);
+  json["median_ms"] = result.median_ms;
+  json["gflops"] = result.gflops;
+  json["chosen"] = result.chosen;
+  json["code_bytes"] = result.code_bytes;
+  json["compile_ms"] = result.compile_ms;
+  json["max_rel_error"] = result.max_rel_error;
+  json["layout"] = layout_name(group.workload.layout);
+  json["pitch"] = group.workload.tight_pitch ? "tight" : "recommended";
+  json["ran_on"] = result.ran_on;
+  json["bias"] = group.workload.bias;
+  json["dx"] = group.workload.want_dx;
+  json["samples"] = result.samples;
+  json["quartile1_ms"] = result.quartile1_ms;
+  json["quartile3_ms"] = result.quartile3_ms;
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const BenchMachine& machine, std::span<const WorkloadResults> groups) {
+  Json json;
+  json["machine"] = machine_json(machine);
+  json["results"] = Json::array();
+  json["skipped"] = Json::array();
+  for (const WorkloadResults& group : groups) {
+    for (const BenchResult& result : group.results) {
+      json["results"].push_back(result_json(group, result));
+    }
+    for (const SkippedEngine& skipped : group.skipped) {
+      Json entry = group_json(group);
+      entry["engine"] = to_text(skipped.engine);
+      entry["reason"] = skipped.reason;
+      json["skipped"].push_back(entry);
+    }
+  }
+  return json.dump(1) + "\n";
+}
+
+}  // namespace sparsejit::frontend

@@ -1,0 +1,130 @@
+// The steps of one workload; see bench_run.h.
+#include "bench/bench_run.h"
+
+#include <algorithm>
+
+#include "bench/fma_peak.h"
+#include "dense_blas.h"
+#include "sparsejit/error.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+// Above this many products (about a tenth of a second) portable runs only when asked for.
+constexpr double kPortableProducts = 2e7;
+
+bool too_slow_unasked(const Problem& problem, BenchEngine engine, const BenchOptions& options) {
+  const double products =
+      static_cast<double>(problem.mask.nnz()) * static_cast<double>(problem.workload.batch);
+  return engine == BenchEngine::portable && !options.engines_given && products > kPortableProducts;
+}
+
+ContenderResult make_contender(Problem& problem, BenchEngine engine, Runtime& runtime) {
+  switch (engine) {
+    case BenchEngine::paper_loop:
+      return make_paper_contender(problem, runtime);
+    case BenchEngine::dense:
+      return make_dense_contender(problem, runtime);
+    default:
+      return make_layer_contender(problem, engine, runtime);
+  }
+}
+
+std::vector<Contender> make_contenders(Problem& problem, const BenchOptions& options,
+                                       Runtime& runtime, std::vector<SkippedEngine>& skipped) {
+  std::vector<Contender> contenders;
+  for (const BenchEngine engine : options.engines) {
+    if (too_slow_unasked(problem, engine, options)) {
+      skipped.push_back({engine, "slow on this size; ask for it with --engines"});
+      continue;
+    }
+    ContenderResult made = make_contender(problem, engine, runtime);
+    if (made.contender) {
+      contenders.push_back(std::move(*made.contender));
+    } else {
+      skipped.push_back({engine, made.reason});
+    }
+  }
+  return contenders;
+}
+
+// The passes to run: "total" needs both.
+std::vector<Pass> passes_to_run(std::span<const TimedPass> timed) {
+  std::vector<Pass> passes;
+  for (const Pass pass : kBothPasses) {
+    const auto needs = [&](TimedPass wanted) {
+      return wanted == TimedPass::total ||
+             wanted == (pass == Pass::forward ? TimedPass::forward : TimedPass::backward);
+    };
+    if (std::any_of(timed.begin(), timed.end(), needs)) passes.push_back(pass);
+  }
+  return passes;
+}
+
+// Without one of the library's engines there is nothing to mark as picked.
+Picks find_picks(Problem& problem, std::span<const Contender> contenders, Runtime& runtime,
+                 std::span<const Pass> passes, Evictor* evictor) {
+  const auto is_library = [](const Contender& contender) {
+    return contender.engine <= BenchEngine::portable;
+  };
+  if (std::any_of(contenders.begin(), contenders.end(), is_library)) {
+    return run_until_picked(problem, runtime, passes, evictor);
+  }
+  return {Engine::automatic, Engine::automatic};
+}
+
+WorkloadResults run_on_threads(Problem& problem, const Reference& reference, int threads,
+                               const BenchOptions& options, const ProgressCallback& progress) {
+  RuntimeOptions runtime_options;
+  runtime_options.threads = threads;
+  Runtime runtime(runtime_options);
+
+  WorkloadResults group;
+  group.workload = problem.workload;
+  group.nnz = problem.mask.nnz();
+  group.threads = threads;
+  progress(describe(group) + ": compiling and verifying");
+  std::vector<Contender> contenders = make_contenders(problem, options, runtime, group.skipped);
+  for (Contender& contender : contenders) verify_contender(problem, reference, contender);
+
+  const std::vector<Pass> passes = passes_to_run(options.passes);
+  const Sampling sampling{options.repetitions, options.min_seconds, threads > 1};
+  for (const CacheState state : options.states) {
+    progress(describe(group) + ": timing, caches " + to_text(state));
+    std::optional<Evictor> evictor;
+    if (state == CacheState::cold) evictor.emplace(runtime);
+    Evictor* evict = evictor ? &*evictor : nullptr;
+    if (sampling.settle) wait_for_idle_threads();
+    const Picks picks = find_picks(problem, contenders, runtime, passes, evict);
+    const std::vector<Samples> samples = measure(contenders, passes, sampling, evict);
+    const std::vector<BenchResult> results =
+        make_results(problem, state, options.passes, contenders, samples, picks);
+    group.results.insert(group.results.end(), results.begin(), results.end());
+  }
+  return group;
+}
+
+}  // namespace
+
+std::vector<WorkloadResults> run_workload(const Workload& workload, const BenchOptions& options,
+                                          const ProgressCallback& progress) {
+  progress(fmt::format("{} batch {} sparsity {}: computing the reference", layer_name(workload),
+                       workload.batch, workload.sparsity));
+  Problem problem = make_problem(workload);
+  const Reference reference = compute_reference(problem);
+  std::vector<WorkloadResults> groups;
+  for (const int threads : options.threads) {
+    groups.push_back(run_on_threads(problem, reference, threads, options, progress));
+  }
+  return groups;
+}
+
+BenchMachine measure_machine() {
+  BenchMachine machine;
+  machine.model = detect_machine();
+  machine.dense_library = dense_library();
+  if (machine.model.avx2_fma) machine.fma_peak_gflops = measure_fma_peak_gflops();
+  return machine;
+}
+
+}  // namespace sparsejit::frontend

@@ -1,0 +1,29 @@
+// One workload of `bench` from mask to results. The steps, for each number of threads:
+//
+//     make_problem -> compute_reference -> make contenders -> verify each
+//       -> for hot, cold: run the picker, measure -> results
+//
+// Each workload and thread count has a Runtime of its own, so compile times are those of a cold
+// kernel cache and code of earlier workloads is gone.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/options.h"
+#include "bench/results.h"
+
+namespace sparsejit::frontend {
+
+// Told what happens next, for a progress line; may be called often.
+using ProgressCallback = std::function<void(const std::string& step)>;
+
+// One entry for each number of threads. Throws Error when an engine computes something wrong.
+std::vector<WorkloadResults> run_workload(const Workload& workload, const BenchOptions& options,
+                                          const ProgressCallback& progress);
+
+// CPU, dense library and the measured peak.
+BenchMachine measure_machine();
+
+}  // namespace sparsejit::frontend

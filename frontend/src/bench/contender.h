@@ -1,0 +1,67 @@
+// Contender: one engine ready to run the passes of one problem, with what is known about it before
+// it is timed. Makers: make_layer_contender (the library's engines), make_paper_contender,
+// make_dense_contender. A maker that cannot run here returns no contender and a reason, which the
+// report prints: a missing row is never silent.
+//
+//     make -> verify_contender (throws if wrong) -> measure
+//
+// A contender refers to the Problem and Runtime it was made with; both must outlive it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bench/options.h"
+#include "bench/problem.h"
+#include "bench/reference.h"
+#include "sparsejit/layer.h"
+
+namespace sparsejit::frontend {
+
+// One entry for each Pass.
+template <typename T>
+using PerPass = std::array<T, 2>;
+inline constexpr size_t index_of(Pass pass) { return pass == Pass::forward ? 0 : 1; }
+
+struct Contender {
+  BenchEngine engine = BenchEngine::native;
+  std::function<void(Pass)> run;
+  std::function<void()> collect_d_values;  // empty: run(backward) leaves them in the problem
+  PerPass<Layout> ran_on = {};
+  PerPass<int64_t> code_bytes = {};
+  PerPass<double> compile_ms = {};
+  PerPass<double> max_rel_error = {};
+};
+
+struct ContenderResult {
+  std::optional<Contender> contender;
+  std::string reason;  // why there is none
+};
+
+// native, interpreted or portable, forced. A layer that fell back to another engine is no
+// contender: its row would carry the wrong name.
+ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runtime& runtime);
+
+// The paper's loop: always on feature-major tensors, always one thread.
+ContenderResult make_paper_contender(Problem& problem, const Runtime& runtime);
+
+// OpenBLAS with the runtime's number of threads, each pass on the layout that is faster for it.
+ContenderResult make_dense_contender(Problem& problem, const Runtime& runtime);
+
+// Runs both passes on poisoned outputs and stores max_rel_error; throws Error above kMaxRelError.
+void verify_contender(Problem& problem, const Reference& reference, Contender& contender);
+
+// What Layer::report says about a pass of this workload, once it has run. The portable engine has
+// no kernels to report.
+std::optional<KernelReport> find_report(const Layer& layer, const Workload& workload, Pass pass);
+Engine engine_of(const std::optional<KernelReport>& report);
+
+// A layer for the workload. It compiles when a pass first runs, so it holds kernels for just what
+// the workload calls (backward with or without dx) and find_report is unambiguous.
+Layer make_layer(const Problem& problem, Engine engine, Runtime& runtime);
+void run_layer(const Layer& layer, Problem& problem, Pass pass);
+
+}  // namespace sparsejit::frontend

@@ -1,0 +1,155 @@
+// One text for each kind of note, and for products one from what the registers hold; see
+// annotation.h.
+#include "inspect/annotation.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "inspect/held_notes.h"
+#include "sparsejit/error.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+constexpr int64_t kFloatBytes = 4;
+
+const Tap& tap_at(const TapTable& table, int64_t tap) {
+  SPARSEJIT_CHECK(tap, >=, 0);
+  SPARSEJIT_CHECK(tap, <, table.size());
+  return table.taps[static_cast<size_t>(tap)];
+}
+
+std::string weight_text(const CodeNote& note, const TapTable& table, Pass side) {
+  const Tap& tap = tap_at(table, note.tap);
+  const int32_t out = side == Pass::forward ? note.row : tap.stream;
+  const int32_t in = side == Pass::forward ? tap.stream : note.row;
+  return fmt::format("w[{}] = W[{},{}]", tap.value, out, in);
+}
+
+// A vector access covers the gradients of consecutive taps.
+std::string gradient_text(const CodeNote& note, const TapTable& table, int access_bytes) {
+  std::string text;
+  for (int64_t i = 0; i * kFloatBytes < access_bytes; ++i) {
+    if (i > 0) text += ' ';
+    text += fmt::format("d_w[{}]", tap_at(table, note.tap + i).value);
+  }
+  return text;
+}
+
+// Which floats of a stream that begins at `start`; nothing when a stream is one vector or a loop.
+std::string floats_text(const Access& access, int64_t start, const Plan& plan) {
+  if (plan.vectors <= 1 || access.bytes == 0) return {};
+  const int64_t first = access.displacement / kFloatBytes - start;
+  return fmt::format(" [{}:{}]", first, first + access.bytes / kFloatBytes);
+}
+
+std::string row_text(const Access& access, int64_t pitch, const Plan& plan, Pass side) {
+  return fmt::format("{} row {}{}", array_name(access.note.kind, side), access.note.row,
+                     floats_text(access, access.note.row * pitch, plan));
+}
+
+std::string access_text(const Access& access, const TapTable& table, const Plan& plan, Pass side) {
+  const CodeNote& note = access.note;
+  switch (note.kind) {
+    case NoteKind::value:
+      return weight_text(note, table, side);
+    case NoteKind::d_value:
+      return gradient_text(note, table, access.bytes);
+    case NoteKind::gathered: {
+      const Tap& tap = tap_at(table, note.tap);
+      const int64_t start = tap.stream * plan.pitches.gathered + tap.shift;
+      return fmt::format("{} stream {}{} (tap w[{}])", array_name(note.kind, side), tap.stream,
+                         floats_text(access, start, plan), tap.value);
+    }
+    case NoteKind::own:
+      return row_text(access, plan.pitches.own, plan, side);
+    case NoteKind::paired:
+      return row_text(access, plan.pitches.paired, plan, side);
+    case NoteKind::bias:
+      return fmt::format("{}[{}]", array_name(note.kind, side), note.row);
+  }
+  throw InternalError(fmt::format("note of unknown kind {}", static_cast<int>(note.kind)));
+}
+
+// What the entry of a chunk reads.
+std::string argument_text(const Instruction& instruction) {
+  if (instruction.mnemonic != "mov" || instruction.access_bytes == 0) return {};
+  switch (instruction.displacement) {
+    case offsetof(KernelArguments, gathered):
+      return "arguments.gathered";
+    case offsetof(KernelArguments, own):
+      return "arguments.own";
+    case offsetof(KernelArguments, paired):
+      return "arguments.paired";
+    case offsetof(KernelArguments, values):
+      return "arguments.values";
+    case offsetof(KernelArguments, start_or_d_values):
+      return "arguments.start_or_d_values";
+    case offsetof(KernelArguments, loop_bytes):
+      return "arguments.loop_bytes";
+    case offsetof(KernelArguments, tail_offset):
+      return "arguments.tail_offset";
+    case offsetof(KernelArguments, tail_mask):
+      return "arguments.tail_mask";
+    default:
+      return {};
+  }
+}
+
+std::string product_text(const Instruction& instruction, const HeldNotes& held,
+                         const TapTable& table, Pass side) {
+  if (instruction.mnemonic != "vfmadd231ps") return {};
+  if (const CodeNote* value = held.find_source(instruction, NoteKind::value)) {
+    return fmt::format("{} row {} += w[{}] * {}", array_name(NoteKind::own, side), value->row,
+                       tap_at(table, value->tap).value, array_name(NoteKind::gathered, side));
+  }
+  if (const CodeNote* gathered = held.find_source(instruction, NoteKind::gathered)) {
+    return fmt::format("sum of d_w[{}] += x * dy", tap_at(table, gathered->tap).value);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> annotate(std::span<const Instruction> instructions, const TapTable& table,
+                                  const Plan& plan, Pass side) {
+  std::vector<std::string> texts;
+  HeldNotes held;
+  for (const Instruction& instruction : instructions) {
+    const std::optional<Access> access = held.access_of(instruction);
+    std::string text;
+    if (access) {
+      text = access_text(*access, table, plan, side);
+    } else {
+      text = product_text(instruction, held, table, side);
+      if (text.empty()) text = argument_text(instruction);
+    }
+    texts.push_back(std::move(text));
+    held.follow(instruction, access);
+  }
+  return texts;
+}
+
+const char* array_name(NoteKind kind, Pass side) {
+  const bool outputs = side == Pass::forward;
+  switch (kind) {
+    case NoteKind::value:
+      return "values";
+    case NoteKind::bias:
+      return outputs ? "bias" : "zeros";
+    case NoteKind::gathered:
+      return outputs ? "x" : "dy";
+    case NoteKind::own:
+      return outputs ? "y" : "dx";
+    case NoteKind::paired:
+      return outputs ? "dy" : "x";
+    case NoteKind::d_value:
+      return "d_values";
+  }
+  throw InternalError(fmt::format("note of unknown kind {}", static_cast<int>(kind)));
+}
+
+}  // namespace sparsejit::frontend

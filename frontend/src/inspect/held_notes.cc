@@ -1,0 +1,45 @@
+// See held_notes.h. Any write to a register forgets what it held.
+#include "inspect/held_notes.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+bool is_load(const Instruction& instruction) {
+  return instruction.mnemonic == "vbroadcastss" || instruction.mnemonic == "vmovups" ||
+         instruction.mnemonic == "vmaskmovps";
+}
+
+}  // namespace
+
+std::optional<Access> HeldNotes::access_of(const Instruction& instruction) const {
+  if (instruction.note) {
+    return Access{*instruction.note, instruction.displacement, instruction.access_bytes};
+  }
+  const auto pointer = pointers_.find(instruction.base);
+  if (pointer == pointers_.end()) return std::nullopt;
+  return Access{pointer->second.note, pointer->second.displacement + instruction.displacement,
+                instruction.access_bytes};
+}
+
+const CodeNote* HeldNotes::find_source(const Instruction& instruction, NoteKind kind) const {
+  for (size_t i = 1; i < instruction.registers.size(); ++i) {
+    const int source = instruction.registers[i];
+    if (source < 0) continue;
+    const std::optional<CodeNote>& note = vectors_[static_cast<size_t>(source)];
+    if (note && note->kind == kind) return &*note;
+  }
+  return nullptr;
+}
+
+void HeldNotes::follow(const Instruction& instruction, const std::optional<Access>& access) {
+  if (!instruction.pointer.empty()) {
+    pointers_.erase(instruction.pointer);
+    if (instruction.mnemonic == "lea" && access) pointers_[instruction.pointer] = *access;
+  }
+  if (instruction.registers[0] < 0) return;
+  std::optional<CodeNote>& held = vectors_[static_cast<size_t>(instruction.registers[0])];
+  held.reset();
+  if (access && is_load(instruction)) held = access->note;
+}
+
+}  // namespace sparsejit::frontend

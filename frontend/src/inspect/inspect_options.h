@@ -1,0 +1,46 @@
+// Options of `inspect`, as given and as checked.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inspect/inspection.h"
+#include "inspect/report.h"
+#include "sparsejit/mask.h"
+
+namespace sparsejit::frontend {
+
+struct InspectOptions {
+  std::string mask_path;
+  std::string random;    // OUTxIN
+  std::string sparsity;  // of a random mask
+  std::optional<int64_t> seed;
+  int64_t batch = 256;
+  std::string pass = "both";
+  std::string layout = "feature-major";
+  std::optional<int64_t> pitch;
+  ListingChoice choice;
+  ReportOptions report{.taps = false, .plan = false, .listing = false, .histogram = false};
+  std::optional<std::string> json;
+
+  std::vector<Pass> passes() const;
+};
+
+void add_inspect_options(CLI::App& app, InspectOptions& options);
+
+// Everything that can be checked without the mask. Throws Error.
+void validate_options(const InspectOptions& options);
+
+// The mask read or drawn.
+Mask make_mask(const InspectOptions& options);
+
+// Row and chunk numbers against a kernel. Throws Error.
+void validate_choice(const ListingChoice& choice, const KernelInspection& kernel);
+
+// The layer whose kernels are shown.
+LayerOptions layer_options(const InspectOptions& options);
+
+}  // namespace sparsejit::frontend

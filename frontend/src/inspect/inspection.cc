@@ -1,0 +1,104 @@
+// Asks a layer for its plans, then emits them like the layer did; see inspection.h.
+#include "inspect/inspection.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "sparsejit/error.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+template <typename Work>
+double median_seconds(const Work& work) {
+  std::array<double, 5> seconds{};
+  for (double& s : seconds) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+// See the table of steps in plan.h.
+Pass side_of(Pass pass, KernelKind kind) {
+  return kind == KernelKind::products ? Pass::forward : pass;
+}
+
+KernelInspection inspect_kernel(const std::shared_ptr<const TapTables>& tables, Pass pass,
+                                const Plan& plan) {
+  KernelInspection kernel;
+  kernel.tables = tables;
+  kernel.side = side_of(pass, plan.kind);
+  kernel.plan = plan;
+  EmitResult emitted;
+  kernel.emit_seconds = median_seconds([&] { emitted = emit_kernel(kernel.table(), plan); });
+  emitted = emit_kernel(kernel.table(), plan, {.notes = true});
+  SPARSEJIT_CHECK(emitted.code.has_value(), ==, true);
+  kernel.code = std::move(*emitted.code);
+  return kernel;
+}
+
+int64_t first_row_with_taps(const TapTable& table) {
+  for (size_t row = 0; row + 1 < table.row_begin.size(); ++row) {
+    if (table.row_begin[row] != table.row_begin[row + 1]) return static_cast<int64_t>(row);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<PassInspection> inspect_passes(const Mask& mask,
+                                           const std::shared_ptr<const TapTables>& tables,
+                                           LayerOptions options, const MachineModel& machine,
+                                           const std::vector<Pass>& passes) {
+  MachineModel capable = machine;
+  capable.avx2_fma = true;
+  RuntimeOptions runtime_options;
+  runtime_options.threads = 1;
+  runtime_options.machine = std::make_shared<const MachineModel>(capable);
+  Runtime runtime(runtime_options);
+  options.engine = Engine::native;
+  options.runtime = &runtime;
+  const std::vector<KernelReport> reports = compile_layer(mask, options).report();
+  std::vector<PassInspection> inspections;
+  for (const Pass pass : passes) {
+    PassInspection& inspection = inspections.emplace_back();
+    inspection.pass = pass;
+    for (const KernelReport& report : reports) {
+      if (report.pass != pass) continue;
+      inspection.reason = report.reason;
+      if (report.engine != Engine::native) continue;
+      for (const Plan& plan : report.plans) {
+        inspection.kernels.push_back(inspect_kernel(tables, pass, plan));
+      }
+    }
+  }
+  return inspections;
+}
+
+Listing list_code(const KernelInspection& kernel, const ListingChoice& choice) {
+  Listing listing;
+  listing.choice = choice;
+  if (choice.chunk) {
+    const Chunk& chunk = kernel.plan.chunks[static_cast<size_t>(*choice.chunk)];
+    const auto part = static_cast<size_t>(chunk.part);
+    listing.first_row = kernel.plan.part_begin[part];
+    listing.rows = kernel.plan.part_begin[part + 1] - listing.first_row;
+    listing.pieces = {{.chunk = *choice.chunk,
+                       .taps = chunk.taps,
+                       .range = chunk_range(kernel.code, *choice.chunk)}};
+    return listing;
+  }
+  if (kernel.table().rows() == 0) return listing;
+  listing.choice.row = choice.row.value_or(first_row_with_taps(kernel.table()));
+  listing.first_row = *listing.choice.row;
+  listing.rows = 1;
+  listing.pieces = find_row_code(kernel.code, kernel.plan, listing.first_row);
+  return listing;
+}
+
+}  // namespace sparsejit::frontend

@@ -1,0 +1,163 @@
+// Plain data to JSON; see report_json.h. Byte offsets are numbers, code bytes hexadecimal text.
+#include "inspect/report_json.h"
+
+#include <fmt/format.h>
+
+#include <span>
+
+#include "inspect/annotation.h"
+#include "inspect/histogram.h"
+#include "inspect/report.h"
+#include "sparsejit/error.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json lines_json(const LineSummary& summary) {
+  return {{"count", summary.lines},
+          {"empty", summary.empty},
+          {"longest", summary.longest},
+          {"longest_taps", summary.longest_taps},
+          {"mean_taps", summary.mean_taps}};
+}
+
+Json plan_json(const Plan& plan) {
+  return {{"family", to_text(plan.family)},
+          {"vectors", plan.vectors},
+          {"taps_per_group", plan.taps_per_group},
+          {"rows_per_group", plan.rows_per_group},
+          {"packed_values", plan.packed_values},
+          {"tail", plan.tail},
+          {"panel", plan.panel},
+          {"pitches",
+           {{"gathered", plan.pitches.gathered},
+            {"own", plan.pitches.own},
+            {"paired", plan.pitches.paired}}},
+          {"blocks", plan.blocks},
+          {"block_streams", plan.block_streams},
+          {"parts", plan.parts()},
+          {"code_bytes_estimate", plan.code_bytes_estimate}};
+}
+
+Json chunks_json(const KernelInspection& kernel) {
+  Json chunks = Json::array();
+  for (int64_t i = 0; i < kernel.chunks(); ++i) {
+    const Chunk& chunk = kernel.plan.chunks[static_cast<size_t>(i)];
+    const ByteRange range = chunk_range(kernel.code, i);
+    chunks.push_back({{"part", chunk.part},
+                      {"block", chunk.block},
+                      {"taps", chunk.taps},
+                      {"begin", range.begin},
+                      {"bytes", range.size()}});
+  }
+  return chunks;
+}
+
+Json counts_json(std::span<const InstructionCount> counts) {
+  Json list = Json::array();
+  for (const InstructionCount& count : counts) {
+    list.push_back({{"name", count.name}, {"count", count.count}, {"bytes", count.bytes}});
+  }
+  return list;
+}
+
+const char* to_text(NoteKind kind) {
+  switch (kind) {
+    case NoteKind::value:
+      return "value";
+    case NoteKind::bias:
+      return "bias";
+    case NoteKind::gathered:
+      return "gathered";
+    case NoteKind::own:
+      return "own";
+    case NoteKind::paired:
+      return "paired";
+    case NoteKind::d_value:
+      return "d_value";
+  }
+  throw InternalError(fmt::format("note of unknown kind {}", static_cast<int>(kind)));
+}
+
+Json instruction_json(const Instruction& instruction, const std::string& annotation,
+                      const KernelCode& code) {
+  std::string bytes;
+  for (int64_t at = instruction.at; at < instruction.end(); ++at) {
+    bytes += fmt::format("{:02x}", code.bytes[static_cast<size_t>(at)]);
+  }
+  Json json = {{"at", instruction.at}, {"bytes", bytes}, {"text", instruction.text}};
+  if (instruction.note) {
+    json["displacement"] = instruction.displacement;
+    json["kind"] = to_text(instruction.note->kind);
+    json["row"] = instruction.note->row;
+    json["tap"] = instruction.note->tap;
+  }
+  if (!annotation.empty()) json["annotation"] = annotation;
+  return json;
+}
+
+Json listing_json(const KernelInspection& kernel, const Listing& listing) {
+  Json json;
+  if (listing.choice.row) json["row"] = *listing.choice.row;
+  if (listing.choice.chunk) json["chunk"] = *listing.choice.chunk;
+  json["taps"] = to_text(kernel.table(), listing.first_row, listing.rows);
+  json["pieces"] = Json::array();
+  for (const RowCode& piece : listing.pieces) {
+    Json instructions = Json::array();
+    const std::vector<Instruction> decoded = disassemble(kernel.code, piece.range);
+    const std::vector<std::string> annotations =
+        annotate(decoded, kernel.table(), kernel.plan, kernel.side);
+    for (size_t i = 0; i < decoded.size(); ++i) {
+      instructions.push_back(instruction_json(decoded[i], annotations[i], kernel.code));
+    }
+    json["pieces"].push_back({{"chunk", piece.chunk},
+                              {"taps", piece.taps},
+                              {"begin", piece.range.begin},
+                              {"end", piece.range.end},
+                              {"instructions", std::move(instructions)}});
+  }
+  return json;
+}
+
+Json kernel_json(const KernelInspection& kernel, const ListingChoice& choice) {
+  const Histogram histogram = count_instructions(kernel.code);
+  return {{"kind", to_text(kernel.plan.kind)},
+          {"rows", kernel.side == Pass::forward ? "outputs" : "inputs"},
+          {"plan", plan_json(kernel.plan)},
+          {"emit_ms", 1e3 * kernel.emit_seconds},
+          {"code_bytes", kernel.code.bytes.size()},
+          {"chunks", chunks_json(kernel)},
+          {"instructions", counts_json(histogram.mnemonics)},
+          {"displacements", counts_json(histogram.displacements)},
+          {"bad", histogram.bad},
+          {"listing", listing_json(kernel, list_code(kernel, choice))}};
+}
+
+}  // namespace
+
+Json mask_json(const Mask& mask, const TapTables& tables) {
+  return {{"rows", lines_json(summarize_rows(tables.forward))},
+          {"columns", lines_json(summarize_rows(tables.backward))},
+          {"nnz", mask.nnz()},
+          {"sparsity", mask.sparsity()},
+          {"hash", short_name(mask.hash())}};
+}
+
+Json machine_json(const MachineModel& machine) {
+  return {{"cpu", machine.cpu},           {"isa", machine.isa.name},
+          {"lanes", machine.isa.lanes},   {"l1_bytes", machine.l1_bytes},
+          {"l2_bytes", machine.l2_bytes}, {"l3_bytes", machine.l3_bytes}};
+}
+
+Json pass_json(const PassInspection& pass, const ListingChoice& choice) {
+  Json json = {{"pass", to_text(pass.pass)}, {"kernels", Json::array()}};
+  for (const KernelInspection& kernel : pass.kernels) {
+    json["kernels"].push_back(kernel_json(kernel, choice));
+  }
+  if (pass.kernels.empty()) json["reason"] = pass.reason;
+  return json;
+}
+
+}  // namespace sparsejit::frontend

@@ -1,0 +1,80 @@
+// Notes give the first and last instruction; the un-noted ones around them are shared out at the
+// branches: a branch back into a row ends that row's code.
+#include "inspect/row_code.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace sparsejit::frontend {
+namespace {
+
+using Instructions = std::vector<Instruction>;
+
+size_t skip_nops(const Instructions& instructions, size_t at) {
+  while (at < instructions.size() && instructions[at].nop()) ++at;
+  return at;
+}
+
+// First instruction that leads up to `first` and does not belong to the row before it.
+size_t find_begin(const Instructions& instructions, size_t first) {
+  size_t at = first;
+  while (at > 0 && !instructions[at - 1].note && !instructions[at - 1].branch_target) --at;
+  return at == 0 ? 0 : skip_nops(instructions, at);
+}
+
+// One past the loop end that follows `last`, or past `last` itself.
+size_t find_end(const Instructions& instructions, size_t begin, size_t last) {
+  size_t end = last + 1;
+  for (size_t at = end; at < instructions.size() && !instructions[at].note; ++at) {
+    const std::optional<int64_t>& target = instructions[at].branch_target;
+    if (target && *target >= instructions[begin].at && *target <= instructions[last].at) {
+      end = skip_nops(instructions, at + 1);
+    }
+  }
+  return end;
+}
+
+std::optional<ByteRange> find_range(const Instructions& instructions, int64_t row) {
+  const auto serves_row = [row](const Instruction& i) { return i.note && i.note->row == row; };
+  const auto first = std::find_if(instructions.begin(), instructions.end(), serves_row);
+  if (first == instructions.end()) return std::nullopt;
+  const auto last = std::find_if(instructions.rbegin(), instructions.rend(), serves_row);
+  const auto last_index = static_cast<size_t>(instructions.rend() - last - 1);
+  const auto first_index = static_cast<size_t>(first - instructions.begin());
+  const bool interleaved =
+      std::any_of(first, instructions.begin() + static_cast<ptrdiff_t>(last_index),
+                  [row](const Instruction& i) { return i.note && i.note->row != row; });
+  const size_t begin = interleaved ? first_index : find_begin(instructions, first_index);
+  const size_t end = find_end(instructions, begin, last_index);
+  return ByteRange{instructions[begin].at, instructions[end - 1].end()};
+}
+
+int64_t count_taps(const Instructions& instructions, int64_t row) {
+  std::set<int64_t> taps;
+  for (const Instruction& instruction : instructions) {
+    const std::optional<CodeNote>& note = instruction.note;
+    if (note && note->row == row && note->tap >= 0) taps.insert(note->tap);
+  }
+  return static_cast<int64_t>(taps.size());
+}
+
+}  // namespace
+
+std::vector<RowCode> find_row_code(const KernelCode& code, const Plan& plan, int64_t row) {
+  std::vector<RowCode> found;
+  for (size_t chunk = 0; chunk < plan.chunks.size(); ++chunk) {
+    const auto part = static_cast<size_t>(plan.chunks[chunk].part);
+    if (row < plan.part_begin[part] || row >= plan.part_begin[part + 1]) continue;
+    const auto index = static_cast<int64_t>(chunk);
+    const Instructions instructions =
+        disassemble(code, chunk_range(code, index), InstructionText::none);
+    const std::optional<ByteRange> range = find_range(instructions, row);
+    if (range) {
+      found.push_back({.chunk = index, .taps = count_taps(instructions, row), .range = *range});
+    }
+  }
+  return found;
+}
+
+}  // namespace sparsejit::frontend

@@ -1,0 +1,90 @@
+#include "train/train_options.h"
+
+#include "sparsejit/error.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+void require_method(bool given, const char* option, bool suits, Method method,
+                    const char* expected) {
+  if (given && !suits) {
+    throw_error("{}: has no effect with --method {}; expected {}", option, to_text(method),
+                expected);
+  }
+}
+
+void validate_method(const TrainOptions& options) {
+  const Method method = options.method;
+  const bool changes = method != Method::fixed;
+  const bool moves = method == Method::rigl || method == Method::set;
+  require_method(options.update_start.has_value(), "--update-start", changes, method,
+                 "gmp, rigl or set");
+  require_method(options.update_end.has_value(), "--update-end", changes, method,
+                 "gmp, rigl or set");
+  require_method(options.update_interval.has_value(), "--update-interval", changes, method,
+                 "gmp, rigl or set");
+  require_method(options.update_fraction.has_value(), "--update-fraction", moves, method,
+                 "rigl or set");
+  require_method(options.initial_sparsity.has_value(), "--initial-sparsity", method == Method::gmp,
+                 method, "gmp");
+  if (options.initial_sparsity.value_or(0.0) > options.sparsity) {
+    throw_error("--initial-sparsity: {} is more than --sparsity; expected at most {}",
+                *options.initial_sparsity, options.sparsity);
+  }
+}
+
+void validate_sizes(const TrainOptions& options, int64_t features) {
+  int64_t cols = features;
+  for (const int64_t rows : options.hidden) {
+    if (rows > kMaxPositions / cols) {
+      throw_error("--hidden: {} units on {} inputs are too many; expected at most {} weights", rows,
+                  cols, kMaxPositions);
+    }
+    cols = rows;
+  }
+}
+
+}  // namespace
+
+const char* to_text(TrainEngine engine) {
+  switch (engine) {
+    case TrainEngine::automatic:
+      return "auto";
+    case TrainEngine::jit:
+      return "jit";
+    case TrainEngine::interpreted:
+      return "interpreted";
+    case TrainEngine::dense:
+      return "dense";
+  }
+  return "?";
+}
+
+const char* to_text(Method method) {
+  switch (method) {
+    case Method::fixed:
+      return "fixed";
+    case Method::gmp:
+      return "gmp";
+    case Method::rigl:
+      return "rigl";
+    case Method::set:
+      return "set";
+  }
+  return "?";
+}
+
+int64_t steps_per_epoch(const TrainOptions& options, const Dataset& data) {
+  return (data.train.count + options.batch - 1) / options.batch;
+}
+
+void validate_options(const TrainOptions& options, const Dataset& data) {
+  if (options.batch > data.train.count) {
+    throw_error("--batch: {} is too many; expected at most the {} training images of {}",
+                options.batch, data.train.count, data.name);
+  }
+  validate_method(options);
+  validate_sizes(options, data.train.features());
+}
+
+}  // namespace sparsejit::frontend

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs clang-tidy over the sources of the release preset, one file a processor at a time. Names
+# files to check only those.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/packages.sh
+. scripts/build.sh
+. scripts/sources.sh
+
+install_missing "${BUILD_PACKAGES[@]}" clang-tidy
+tool=clang-tidy
+command -v clang-tidy-14 >/dev/null && tool=clang-tidy-14
+[ -f build/release/compile_commands.json ] || build_preset release
+files=("$@")
+if [ ${#files[@]} -eq 0 ]; then
+  mapfile -t files < <(project_sources | grep '\.cc$' | grep -v '^tests/consumer/')
+fi
+log=$(mktemp)
+status=0
+printf '%s\n' "${files[@]}" |
+  xargs -P "$(jobs)" -n 1 "$tool" -p build/release --quiet >"$log" 2>&1 || status=1
+grep -v -E '^[0-9]+ warnings? generated\.$' "$log" || true
+rm -f "$log"
+exit $status

@@ -1,0 +1,219 @@
+// The kernel cache: one compile per content however many threads ask, equality decides and not the
+// hash, a bounded number of bytes, and what happens when code does not fit.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernel_cache.h"
+#include "support/layer_case.h"
+#include "support/runtimes.h"
+
+namespace sparsejit::test {
+namespace {
+
+class Cache : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!detect_machine().avx2_fma) GTEST_SKIP() << "this machine has no AVX2 and FMA";
+  }
+};
+
+// Both passes compiled at once.
+Layer compiled_layer(const Mask& mask, Runtime& runtime, int64_t batch = 16) {
+  LayerOptions options;
+  options.engine = Engine::native;
+  options.batch = batch;
+  options.runtime = &runtime;
+  return compile_layer(mask, options);
+}
+
+void expect_right(const Layer& layer, int64_t batch = 16) {
+  LayerCase layer_case = {.mask = layer.mask(), .batch = batch};
+  layer_case.arrange(Arrangement::feature_major_padded);
+  expect_matches_reference(layer_case, run_layer(layer, layer_case));
+}
+
+void run_threads(int count, const std::function<void(int)>& body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Kernels that one layer needs for one batch size, for both passes.
+int64_t kernels_of_a_layer() {
+  Runtime runtime(with_threads(1));
+  const Layer layer = compiled_layer(Mask::random({64, 64}, 0.9, 1), runtime);
+  EXPECT_GE(runtime.stats().cache_misses, 2) << "one for each pass at least";
+  return runtime.stats().cache_misses;
+}
+
+TEST_F(Cache, EightThreadsOneMaskIsOneCompile) {
+  Runtime runtime(with_threads(1));
+  run_threads(8, [&](int) {
+    const Layer layer = compiled_layer(Mask::random({64, 64}, 0.9, 1), runtime);
+    expect_right(layer);
+    expect_ran_on(layer, Engine::native);
+  });
+  EXPECT_EQ(runtime.stats().cache_misses, kernels_of_a_layer());
+  EXPECT_EQ(runtime.stats().kernels, kernels_of_a_layer());
+}
+
+TEST_F(Cache, EightThreadsEightMasksAreEightCompiles) {
+  Runtime runtime(with_threads(1));
+  run_threads(8, [&](int i) {
+    expect_right(compiled_layer(Mask::random({64, 64}, 0.9, static_cast<uint64_t>(i)), runtime));
+  });
+  EXPECT_EQ(runtime.stats().cache_misses, 8 * kernels_of_a_layer());
+  EXPECT_EQ(runtime.stats().kernels, 8 * kernels_of_a_layer());
+}
+
+TEST_F(Cache, OneLayerMayRunFromSeveralThreadsAtOnce) {
+  Runtime runtime(with_threads(2));
+  const Layer layer = forced_layer(Mask::random({48, 32}, 0.8, 1), Engine::automatic, runtime);
+  run_threads(4, [&](int i) {
+    for (int run = 0; run < 10; ++run) expect_right(layer, 8 * (i + 1));
+  });
+}
+
+TEST_F(Cache, SecondLayerOfTheSameMaskCompilesNothing) {
+  Runtime runtime(with_threads(1));
+  const Layer first = compiled_layer(Mask::random({20, 30}, 0.8, 1), runtime);
+  const Layer second = compiled_layer(Mask::random({20, 30}, 0.8, 1), runtime);
+  EXPECT_EQ(runtime.stats().cache_misses, kernels_of_a_layer());
+  EXPECT_EQ(runtime.stats().cache_hits, kernels_of_a_layer());
+  expect_right(second);
+}
+
+TEST_F(Cache, SameBitsInAnotherShapeAreTwoKernels) {
+  const std::vector<uint8_t> bits = {1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 1,
+                                     0, 1, 0, 0, 1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0, 1};
+  Runtime runtime(with_threads(1));
+  for (const MaskShape shape : {MaskShape{4, 8}, {8, 4}}) {
+    expect_right(compiled_layer(Mask::from_dense(bits, shape), runtime));
+  }
+  EXPECT_EQ(runtime.stats().kernels, 2 * kernels_of_a_layer());
+}
+
+KernelRequest forward_request() {
+  KernelRequest request;
+  request.length = 16;
+  return request;
+}
+
+TEST_F(Cache, MasksWithTheSameHashStayTwoKernels) {
+  KernelCache cache(detect_machine(), 1 << 20, [](const Mask&) { return 42; });
+  const auto a = std::make_shared<LoweredMask>(Mask::from_smtx("1, 4, 2\n0 2\n0 1\n"));
+  const auto b = std::make_shared<LoweredMask>(Mask::from_smtx("1, 4, 2\n0 2\n0 2\n"));
+  const KernelLookup first = cache.get(a, Pass::forward, forward_request());
+  const KernelLookup second = cache.get(b, Pass::forward, forward_request());
+  ASSERT_NE(first.kernel, nullptr);
+  ASSERT_NE(second.kernel, nullptr);
+  EXPECT_NE(first.kernel, second.kernel);
+  EXPECT_TRUE(second.generated);
+  EXPECT_EQ(cache.get(a, Pass::forward, forward_request()).kernel, first.kernel);
+  EXPECT_EQ(cache.get(b, Pass::forward, forward_request()).kernel, second.kernel);
+  EXPECT_EQ(cache.stats().kernels, 2);
+}
+
+TEST_F(Cache, EveryFieldOfARequestMakesAnotherKernel) {
+  KernelCache cache(detect_machine(), 1 << 20, [](const Mask&) { return 42; });
+  const auto mask = std::make_shared<LoweredMask>(Mask::random({8, 8}, 0.5, 1));
+  std::vector<KernelRequest> requests(6, forward_request());
+  requests[1].length = 24;
+  requests[2].length = 17;
+  requests[3].pitches.gathered = 160;
+  requests[4].pitches.own = 160;
+  requests[5].kind = KernelKind::products;
+  for (const bool generated : {true, false}) {
+    for (const Pass side : {Pass::forward, Pass::backward}) {
+      for (const KernelRequest& request : requests) {
+        EXPECT_EQ(cache.get(mask, side, request).generated, generated);
+      }
+    }
+  }
+}
+
+TEST_F(Cache, NoBudgetRunsInterpretedAndSaysWhy) {
+  std::vector<std::string> warnings;
+  RuntimeOptions options = with_code_budget(0);
+  options.log = [&](const std::string& line) { warnings.push_back(line); };
+  Runtime runtime(options);
+  const Layer layer = forced_layer(Mask::random({30, 30}, 0.5, 1), Engine::native, runtime);
+  for (const int64_t batch : {4, 16, 100}) expect_right(layer, batch);
+  expect_ran_on(layer, Engine::interpreted);
+  EXPECT_NE(layer.explain().find("code budget"), std::string::npos) << layer.explain();
+  EXPECT_EQ(runtime.stats().kernels, 0);
+  EXPECT_EQ(runtime.stats().code_bytes, 0);
+  ASSERT_EQ(warnings.size(), 1U) << "one warning for the layer, not one a call";
+  EXPECT_NE(warnings[0].find("code budget"), std::string::npos) << warnings[0];
+  EXPECT_EQ(warnings[0].find('\n'), std::string::npos);
+}
+
+TEST_F(Cache, SmallBudgetEvictsTheLeastRecentlyUsedAndStaysRight) {
+  constexpr int64_t kBudget = 64 << 10;
+  Runtime runtime(with_code_budget(kBudget));
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const Layer layer = compiled_layer(Mask::random({40, 40}, 0.8, seed % 20), runtime);
+    expect_right(layer);
+    expect_ran_on(layer, Engine::native);
+    ASSERT_LE(runtime.stats().code_bytes, kBudget);
+  }
+  EXPECT_GT(runtime.stats().evictions, 0);
+}
+
+TEST_F(Cache, KernelsInUseAreNotEvicted) {
+  constexpr int64_t kBudget = 64 << 10;
+  Runtime runtime(with_code_budget(kBudget));
+  std::vector<Layer> layers;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    layers.push_back(compiled_layer(Mask::random({40, 40}, 0.8, seed), runtime));
+    ASSERT_LE(runtime.stats().code_bytes, kBudget);
+  }
+  for (const Layer& layer : layers) expect_right(layer);
+  expect_ran_on(layers.front(), Engine::native);
+  expect_ran_on(layers.back(), Engine::interpreted);
+}
+
+// Room that other layers gave up can be used by a layer that found none before.
+TEST_F(Cache, RoomIsReusedWhenLayersGo) {
+  Runtime runtime(with_code_budget(48 << 10));
+  {
+    std::vector<Layer> layers;
+    for (uint64_t seed = 0; seed < 30; ++seed) {
+      layers.push_back(compiled_layer(Mask::random({40, 40}, 0.8, seed), runtime));
+    }
+  }
+  const Layer layer = compiled_layer(Mask::random({40, 40}, 0.8, 99), runtime);
+  expect_right(layer);
+  expect_ran_on(layer, Engine::native);
+}
+
+TEST_F(Cache, StatsCountWhatHappened) {
+  Runtime runtime(with_threads(1));
+  EXPECT_EQ(runtime.stats().kernels, 0);
+  const Layer layer = compiled_layer(Mask::random({64, 64}, 0.5, 1), runtime);
+  const RuntimeStats stats = runtime.stats();
+  int64_t reported_bytes = 0;
+  for (const KernelReport& report : layer.report()) reported_bytes += report.code_bytes;
+  EXPECT_EQ(stats.kernels, kernels_of_a_layer());
+  EXPECT_EQ(stats.cache_misses, stats.kernels);
+  EXPECT_EQ(stats.cache_hits, 0);
+  EXPECT_EQ(stats.compile_failures, 0);
+  EXPECT_GT(stats.compile_seconds, 0);
+  EXPECT_GT(reported_bytes, 0);
+  EXPECT_GE(stats.code_bytes, reported_bytes) << "whole pages";
+}
+
+TEST_F(Cache, LayersOutliveTheRuntimeObject) {
+  auto runtime = std::make_unique<Runtime>(with_threads(2));
+  const Layer layer = compiled_layer(Mask::random({20, 20}, 0.5, 1), *runtime);
+  runtime.reset();
+  expect_right(layer);
+}
+
+}  // namespace
+}  // namespace sparsejit::test

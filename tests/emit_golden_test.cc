@@ -1,0 +1,72 @@
+// Golden listings: the code of each kernel family for masks small enough to read.
+// The mask of all of them is    [ 1 0 1 0 0 ]
+//                               [ 0 0 0 0 0 ]
+//                               [ 1 1 0 0 1 ]
+#include <gtest/gtest.h>
+
+#include "sparsejit/emit.h"
+#include "support/golden.h"
+#include "support/listing.h"
+#include "support/plans.h"
+
+namespace sparsejit::test {
+namespace {
+
+void expect_golden_code(const std::string& name, const KernelCase& kernel,
+                        int64_t l2_bytes = 512 << 10) {
+  const Mask mask = Mask::from_smtx("3, 5, 5\n0 2 2 5\n0 2 0 1 4\n");
+  const TapTable table = kernel.table(mask);
+  const Plan plan = plan_kernel(table, kernel.request, made_up_machine(l2_bytes));
+  const EmitResult result = emit_kernel(table, plan, {.notes = true});
+  ASSERT_TRUE(result.code.has_value()) << result.reason;
+  expect_golden(name, to_text(plan) + listing(*result.code));
+}
+
+KernelCase accumulate(int64_t length) {
+  return {Pass::forward, make_request(KernelKind::accumulate, length)};
+}
+KernelCase fused(int64_t length) {
+  return {Pass::backward, make_request(KernelKind::fused, length)};
+}
+KernelCase products(int64_t length) {
+  return {Pass::forward, make_request(KernelKind::products, length)};
+}
+
+TEST(EmitGolden, StreamAccumulate) {
+  expect_golden_code("emit_stream_accumulate.txt", accumulate(904));
+}
+
+TEST(EmitGolden, StreamAccumulateWithATail) {
+  expect_golden_code("emit_stream_accumulate_tail.txt", accumulate(902));
+}
+
+TEST(EmitGolden, StreamAccumulateInBlocks) {
+  expect_golden_code("emit_stream_accumulate_blocks.txt", accumulate(904), 256);
+}
+
+TEST(EmitGolden, StreamFused) { expect_golden_code("emit_stream_fused.txt", fused(904)); }
+
+TEST(EmitGolden, StreamFusedWithATail) {
+  expect_golden_code("emit_stream_fused_tail.txt", fused(902));
+}
+
+TEST(EmitGolden, StreamFusedInPanels) {
+  expect_golden_code("emit_stream_fused_panels.txt", fused(4096));
+}
+
+TEST(EmitGolden, StreamProducts) { expect_golden_code("emit_stream_products.txt", products(904)); }
+
+TEST(EmitGolden, ResidentAccumulate) {
+  expect_golden_code("emit_resident_accumulate.txt", accumulate(16));
+}
+
+TEST(EmitGolden, ResidentProducts) {
+  expect_golden_code("emit_resident_products.txt", products(16));
+}
+
+TEST(EmitGolden, ResidentProductsWithATail) {
+  expect_golden_code("emit_resident_products_tail.txt", products(13));
+}
+
+}  // namespace
+}  // namespace sparsejit::test

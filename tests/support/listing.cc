@@ -1,0 +1,58 @@
+// See listing.h.
+#include "support/listing.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace sparsejit::test {
+namespace {
+
+const char* to_text(NoteKind kind) {
+  switch (kind) {
+    case NoteKind::value:
+      return "value";
+    case NoteKind::bias:
+      return "bias";
+    case NoteKind::gathered:
+      return "gathered";
+    case NoteKind::own:
+      return "own";
+    case NoteKind::paired:
+      return "paired";
+    case NoteKind::d_value:
+      return "d_value";
+  }
+  return "?";
+}
+
+std::string note_text(const CodeNote& note) {
+  const std::string tap = note.tap < 0 ? "" : fmt::format(" tap {}", note.tap);
+  return fmt::format("{} row {}{}", to_text(note.kind), note.row, tap);
+}
+
+}  // namespace
+
+std::vector<frontend::Instruction> chunk_instructions(const KernelCode& code, int64_t chunk) {
+  std::vector<frontend::Instruction> instructions =
+      frontend::disassemble(code, frontend::chunk_range(code, chunk));
+  while (!instructions.empty() && instructions.back().mnemonic == "int3") instructions.pop_back();
+  return instructions;
+}
+
+std::string listing(const KernelCode& code) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  for (size_t chunk = 0; chunk + 1 < code.chunk_begin.size(); ++chunk) {
+    fmt::format_to(out, "chunk {}\n", chunk);
+    for (const auto& instruction : chunk_instructions(code, static_cast<int64_t>(chunk))) {
+      const std::string note = instruction.note ? note_text(*instruction.note) : "";
+      std::string line = fmt::format("  {:04x}  {:<50} {}", instruction.at, instruction.text, note);
+      line.erase(line.find_last_not_of(' ') + 1);
+      fmt::format_to(out, "{}\n", line);
+    }
+  }
+  return text;
+}
+
+}  // namespace sparsejit::test
