@@ -95,19 +95,21 @@ TEST_F(CodeMemory, RefusalIsRememberedAndNotRetried) {
   });
 }
 
+// The layer is large enough for threads to share it: the child has none of the parent's workers.
 TEST_F(CodeMemory, ForkedChildRunsOldKernelsAndCompilesNewOnes) {
+  const Mask mask = Mask::random({200, 300}, 0.5, 1);
   Runtime runtime(with_threads(2));
-  Layer layer = forced_layer(Mask::random({50, 60}, 0.8, 1), Engine::native, runtime);
+  Layer layer = forced_layer(mask, Engine::native, runtime);
   expect_right(layer);
   expect_in_child([&] {
     expect_right(layer);
-    layer.set_mask(Mask::random({50, 60}, 0.8, 2));
+    layer.set_mask(Mask::random({200, 300}, 0.5, 2));
     expect_right(layer);
     Runtime own(with_threads(2));
-    expect_right(forced_layer(Mask::random({9, 9}, 0.5, 3), Engine::native, own));
+    expect_right(forced_layer(Mask::random({200, 300}, 0.5, 3), Engine::native, own));
     return true;
   });
-  EXPECT_EQ(layer.mask(), Mask::random({50, 60}, 0.8, 1));
+  EXPECT_EQ(layer.mask(), mask);
   expect_right(layer);
   expect_ran_on(layer, Engine::native);
 }

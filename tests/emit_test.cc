@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "support/listing.h"
 #include "support/plans.h"
@@ -154,6 +156,34 @@ bool is_vector_offset(const Plan& plan, int64_t bytes) {
   return bytes == last || (bytes >= 0 && bytes < last && bytes % 32 == 0);
 }
 
+struct Access {
+  std::optional<CodeNote> note;
+  int64_t displacement = 0;
+};
+
+// All accesses to memory of one chunk. Where a stream's address was computed first, with the note,
+// accesses relative to it count as noted:
+//
+//     lea rax, [rdi+0x2100]      gathered row 0 tap 1
+//     vmovups ymm0, [rax+0x20]
+std::vector<std::pair<Instruction, Access>> accesses(const std::vector<Instruction>& chunk) {
+  std::vector<std::pair<Instruction, Access>> result;
+  Access base;
+  for (const Instruction& instruction : chunk) {
+    if (!mentions(instruction, "[") || instruction.mnemonic == "nop") continue;
+    Access access = {instruction.note, instruction.displacement};
+    if (instruction.mnemonic == "lea") {
+      base = access;
+      continue;
+    }
+    if (!instruction.note && mentions(instruction, "[rax")) {
+      access = {base.note, base.displacement + instruction.displacement};
+    }
+    result.emplace_back(instruction, access);
+  }
+  return result;
+}
+
 // Un-noted are only the loads of the arguments and of the lanes' mask.
 bool is_argument_access(const Instruction& instruction) {
   return instruction.mnemonic == "mov" || mentions(instruction, "[r11]");
@@ -162,16 +192,13 @@ bool is_argument_access(const Instruction& instruction) {
 TEST(Emit, EveryMemoryAccessIsNotedAndItsDisplacementIsRight) {
   for_all_code([](const Emitted& emitted) {
     for (size_t chunk = 0; chunk < emitted.plan.chunks.size(); ++chunk) {
-      for (const Instruction& instruction :
-           chunk_instructions(emitted.code, static_cast<int64_t>(chunk))) {
-        if (!mentions(instruction, "[") || instruction.mnemonic == "nop") continue;
-        ASSERT_NE(instruction.note.has_value(), is_argument_access(instruction))
-            << instruction.text;
-        if (!instruction.note) continue;
-        const int64_t beyond = instruction.displacement - noted_offset(emitted, *instruction.note);
-        EXPECT_TRUE(is_stream_access(instruction.note->kind)
-                        ? is_vector_offset(emitted.plan, beyond)
-                        : beyond == 0)
+      for (const auto& [instruction, access] :
+           accesses(chunk_instructions(emitted.code, static_cast<int64_t>(chunk)))) {
+        ASSERT_NE(access.note.has_value(), is_argument_access(instruction)) << instruction.text;
+        if (!access.note) continue;
+        const int64_t beyond = access.displacement - noted_offset(emitted, *access.note);
+        EXPECT_TRUE(is_stream_access(access.note->kind) ? is_vector_offset(emitted.plan, beyond)
+                                                        : beyond == 0)
             << instruction.text;
       }
     }

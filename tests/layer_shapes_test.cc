@@ -92,6 +92,13 @@ TEST_P(LayerShapes, ManyStreamsMatchTheReference) {
   EXPECT_GT(layer.report().front().plans.front().blocks, 1) << layer.explain();
 }
 
+// Enough work that threads share it; smaller layers stay on the caller's thread.
+TEST_P(LayerShapes, WorkSharedAmongThreadsMatchesTheReference) {
+  for (const int64_t batch : {17, 40, 64, 99}) {
+    check({.mask = Mask::random({200, 300}, 0.4, 10), .batch = batch});
+  }
+}
+
 TEST_P(LayerShapes, EmptyBatchGivesZeroGradients) {
   LayerCase layer_case = {.mask = Mask::random({6, 5}, 0.5, 8), .batch = 0};
   const Layer layer = forced_layer(layer_case.mask, GetParam(), runtime_);

@@ -84,7 +84,7 @@ TEST(MaskSmtx, RejectsTrailingJunk) {
 
 TEST(MaskSmtx, RejectsJunkAfterBlankLines) {
   expect_rejected("4, 6, 5\n0 2 2 3 5\n0 4 1 2 5\n\njunk\n", {"junk"});
-  expect_rejected("4, 6, 5\n0 2 2 3 5\n0 4 1 2 5\n\n\n\n8 9\n", {"7"});
+  expect_rejected("4, 6, 5\n0 2 2 3 5\n0 4 1 2 5\n\n\n\n8 9\n", {"8"});
 }
 
 TEST(MaskSmtx, RejectsWordsFractionsAndComments) {

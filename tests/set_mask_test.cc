@@ -197,13 +197,14 @@ TEST_F(SetMaskNative, TenThousandChangesKeepMemoryFlat) {
   Layer layer = forced_layer(Mask::random({16, 16}, 0.8, 0), Engine::native, runtime);
   expect_right(layer, 8, 1);
   int64_t warm = 0;
-  for (uint64_t update = 1; update <= 10000; ++update) {
+  const uint64_t updates = kSanitized ? 1000 : 10000;
+  for (uint64_t update = 1; update <= updates; ++update) {
     layer.set_mask(Mask::random({16, 16}, 0.8, update));
     ASSERT_LE(runtime.stats().code_bytes, kBudget);
     if (update % 500 == 0) expect_right(layer, 8, update);
     if (update == 2000) warm = resident_bytes();
   }
-  EXPECT_GT(runtime.stats().evictions, 9000);
+  EXPECT_GT(runtime.stats().evictions, static_cast<int64_t>(updates) * 9 / 10);
   expect_ran_on(layer, Engine::native);
   if (kSanitized) return;  // sanitizers keep freed memory
   EXPECT_LT(resident_bytes() - warm, 2 << 20);

@@ -39,18 +39,15 @@ Stencil make_entry(const Plan& plan) {
   load(kBias, offsetof(KernelArguments, start_or_d_values));
   if (plan.tail) {
     load(kTail, offsetof(KernelArguments, tail_offset));
-    load(kMaskPointer, offsetof(KernelArguments, tail_mask));
+    load(kTailMask, offsetof(KernelArguments, tail_mask));
   }
   if (stream) load(kBytes, offsetof(KernelArguments, loop_bytes));
   load(kGathered, offsetof(KernelArguments, gathered));
-  if (plan.tail && plan.kind != KernelKind::accumulate) {
-    as.vmovups(stream ? kStreamTailMask : kResidentTailMask, as.ptr[kMaskPointer]);
-  }
   if (stream) {
     for (const auto& pointer : {kGathered, kOwn, kPaired}) as.add(pointer, kBytes);
     as.neg(kBytes);
   }
-  return builder.finish(16);
+  return builder.finish();
 }
 
 Stencil make_return() {
@@ -90,6 +87,26 @@ void Operands::own(int64_t row, int vector) {
 
 void Operands::paired(int64_t row, int vector) {
   add(row * plan_.pitches.paired * kFloatBytes + vector_offset(vector), NoteKind::paired, row, -1);
+}
+
+void emit_stream_loop(Xbyak::CodeGenerator& as, bool tail, const StreamLoop& loop) {
+  using namespace registers;
+  Xbyak::Label again;
+  Xbyak::Label body;
+  Xbyak::Label done;
+  as.mov(kIndex, kBytes);
+  as.L(again);
+  loop.begin();
+  as.L(body);
+  loop.body();
+  as.add(kIndex, kVectorBytes);
+  as.jl(again);
+  if (!tail) return;
+  as.jg(done);
+  as.mov(kIndex, kTail);
+  loop.begin_tail();
+  as.jmp(body);
+  as.L(done);
 }
 
 void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, Xbyak::Ymm into,

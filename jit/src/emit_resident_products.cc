@@ -13,9 +13,9 @@
 //     (sum ymm8, ymm9 across lanes into xmm14)
 //     vmovlps [r8 + d_value0], xmm14
 //
-// With a tail the last vector comes first, as in the stream family, and is loaded through the mask
-// in ymm15, so that lanes which overlap the vector before count once. The stream is covered by one
-// call, so d_values are overwritten, at their value index.
+// With a tail the last vector of the paired stream is masked, so that lanes which overlap the
+// vector before count once. The stream is covered by one call, so d_values are overwritten, at
+// their value index.
 #include "emitters.h"
 
 namespace sparsejit {
@@ -27,7 +27,6 @@ using Xbyak::Ymm;
 
 constexpr int kFirstSum = 8;
 constexpr int kMaxTaps = 4;
-const Ymm kMasked(13);
 const Ymm kReduced(14);
 const Ymm kScratch(13);
 
@@ -50,17 +49,13 @@ class ResidentProductsEmitter {
   }
 
  private:
-  // The order in which a tap's vectors are summed: the tail first.
-  int vector_at(int step) const {
-    if (!plan_.tail) return step;
-    return step == 0 ? plan_.vectors - 1 : step - 1;
-  }
-
   Stencil make_begin() const {
     StencilBuilder builder;
     for (int v = 0; v < plan_.vectors; ++v) {
       builder.as().vmovups(Ymm(v), builder.slot(kPaired));
     }
+    const Ymm last(plan_.vectors - 1);
+    if (plan_.tail) builder.as().vandps(last, last, builder.as().ptr[kTailMask]);
     return builder.finish();
   }
 
@@ -70,14 +65,8 @@ class ResidentProductsEmitter {
     const Ymm sum(kFirstSum + index);
     as.vxorps(sum, sum, sum);
     gathered_.begin(builder);
-    for (int step = 0; step < plan_.vectors; ++step) {
-      const Ymm paired(vector_at(step));
-      if (plan_.tail && step == 0) {
-        as.vmaskmovps(kMasked, kResidentTailMask, gathered_.vector(builder, vector_at(step)));
-        as.vfmadd231ps(sum, paired, kMasked);
-      } else {
-        as.vfmadd231ps(sum, paired, gathered_.vector(builder, vector_at(step)));
-      }
+    for (int v = 0; v < plan_.vectors; ++v) {
+      as.vfmadd231ps(sum, Ymm(v), gathered_.vector(builder, v));
     }
     return builder.finish();
   }
@@ -103,9 +92,7 @@ class ResidentProductsEmitter {
 
   void emit_tap(CodeWriter& writer, int64_t row, int64_t tap, int index) {
     operands_.clear();
-    for (int i = 0; i < gathered_.slots(); ++i) {
-      operands_.gathered(row, tap, gathered_.slots() == 1 ? 0 : vector_at(i));
-    }
+    for (int v = 0; v < gathered_.slots(); ++v) operands_.gathered(row, tap, v);
     writer.stamp(tap_[index], operands_.list());
   }
 

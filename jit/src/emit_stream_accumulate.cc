@@ -11,10 +11,10 @@
 //     vfmadd231ps ymm15, ymm1, [rdi + rax + gathered1]
 //     vmovups [rsi + rax + own], ymm15
 //     add rax, 32
-//     jnz L
+//     jl L
 //
-// With a tail, the last vector of the panel, at [rdi + r10 + ...], is computed before the loop into
-// ymm14 and stored after it. Where it overlaps the loop both compute the same bits.
+// With a tail, the last vector of the panel goes through the same body once more. What it held
+// before this group was saved in ymm14, so where it overlaps the loop it computes the same bits.
 //
 // One accumulator suffices: iterations are independent and the processor overlaps several. The
 // order of the sum is bias, then taps in table order, whatever the grouping.
@@ -27,39 +27,32 @@ using namespace registers;
 using Xbyak::Ymm;
 
 const Ymm kBiasVector(13);
-const Ymm kTailAccumulator(14);
+const Ymm kSavedTail(14);
 const Ymm kAccumulator(15);
-
-// One vector: bias or own, plus all taps; `index` is the loop's or the tail's.
-void emit_vector(StencilBuilder& builder, const Xbyak::Reg64& index, const Ymm& sum, int taps,
-                 bool first) {
-  auto& as = builder.as();
-  if (first) {
-    as.vmovaps(sum, kBiasVector);
-  } else {
-    as.vmovups(sum, builder.slot(kOwn + index));
-  }
-  for (int i = 0; i < taps; ++i) {
-    as.vfmadd231ps(sum, Ymm(i), builder.slot(kGathered + index));
-  }
-}
 
 Stencil make_group(int taps, bool first, bool tail) {
   StencilBuilder builder;
   auto& as = builder.as();
   for (int i = 0; i < taps; ++i) as.vbroadcastss(Ymm(i), builder.slot(kValues));
   if (first) as.vbroadcastss(kBiasVector, builder.slot(kBias));
-  if (tail) emit_vector(builder, kTail, kTailAccumulator, taps, first);
-  as.mov(kIndex, kBytes);
-  as.align(16);
-  Xbyak::Label loop;
-  as.L(loop);
-  emit_vector(builder, kIndex, kAccumulator, taps, first);
-  as.vmovups(builder.slot(kOwn + kIndex), kAccumulator);
-  as.add(kIndex, kVectorBytes);
-  as.jnz(loop);
-  if (tail) as.vmovups(builder.slot(kOwn + kTail), kTailAccumulator);
-  return builder.finish(16);
+  if (tail && !first) as.vmovups(kSavedTail, builder.slot(kOwn + kTail));
+  StreamLoop loop;
+  loop.begin = [&] {
+    if (first) {
+      as.vmovaps(kAccumulator, kBiasVector);
+    } else {
+      as.vmovups(kAccumulator, builder.slot(kOwn + kIndex));
+    }
+  };
+  loop.body = [&] {
+    for (int i = 0; i < taps; ++i) {
+      as.vfmadd231ps(kAccumulator, Ymm(i), builder.slot(kGathered + kIndex));
+    }
+    as.vmovups(builder.slot(kOwn + kIndex), kAccumulator);
+  };
+  loop.begin_tail = [&] { as.vmovaps(kAccumulator, first ? kBiasVector : kSavedTail); };
+  emit_stream_loop(as, tail, loop);
+  return builder.finish();
 }
 
 class StreamAccumulateEmitter {
@@ -88,17 +81,11 @@ class StreamAccumulateEmitter {
     operands_.clear();
     for (int i = 0; i < count; ++i) operands_.value(row, at + i);
     if (first) operands_.bias(row);
-    if (plan_.tail) add_vector(row, at, count, first);
-    add_vector(row, at, count, first);
-    operands_.own(row);
-    if (plan_.tail) operands_.own(row);
-    writer.stamp(first ? first_[count] : next_[count], operands_.list());
-  }
-
-  // The slots of emit_vector.
-  void add_vector(int64_t row, int64_t at, int count, bool first) {
+    if (!first && plan_.tail) operands_.own(row);
     if (!first) operands_.own(row);
     for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
+    operands_.own(row);
+    writer.stamp(first ? first_[count] : next_[count], operands_.list());
   }
 
   const TapTable& table_;

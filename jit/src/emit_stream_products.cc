@@ -16,11 +16,12 @@
 //     (the same for tap 1)
 //     vmovups [rsi + rax + own], ymm14
 //     add rax, 32
-//     jnz L
+//     jl L
 //     (sum ymm2, ymm3 across lanes; add to or store at [r8 + d_value])
 //
-// With a tail, the last vector of the panel is handled before the loop, at [... + r10 + ...]. Its
-// dy is loaded through the mask in ymm12, so that lanes which overlap the loop count once.
+// With a tail, the last vector of the panel goes through the same body once more: with what dx held
+// before this group (saved in ymm12), and with x masked, so that lanes which overlap the loop add
+// nothing to the sums.
 //
 // A products kernel has only the sums, and the FMA itself reads the gathered vector.
 #include "emitters.h"
@@ -34,6 +35,7 @@ using Xbyak::Ymm;
 
 bool is_fused(const Plan& plan) { return plan.kind == KernelKind::fused; }
 
+const Ymm kSavedTail(12);  // fused kernels only: products use it for a sum
 const Ymm kX(13);
 const Ymm kDx(14);
 const Ymm kDy(15);
@@ -77,73 +79,55 @@ void emit_reduction(StencilBuilder& builder, const Plan& plan, int taps, int fir
   }
 }
 
-// dy of one tap, through the mask at the tail.
-void emit_load_dy(StencilBuilder& builder, const Xbyak::Reg64& index) {
-  if (index == kTail) {
-    builder.as().vmaskmovps(kDy, kStreamTailMask, builder.slot(kGathered + index));
-  } else {
-    builder.as().vmovups(kDy, builder.slot(kGathered + index));
-  }
-}
-
-// One vector of the group; `index` is the loop's or the tail's.
-void emit_vector(StencilBuilder& builder, const Xbyak::Reg64& index, int taps, bool first) {
+// One vector of taps: x is loaded, and in fused kernels dx begun.
+void emit_body(StencilBuilder& builder, const Plan& plan, int taps) {
   auto& as = builder.as();
-  if (taps > 0) as.vmovups(kX, builder.slot(kPaired + index));
-  if (first) {
-    as.vxorps(kDx, kDx, kDx);
-  } else {
-    as.vmovups(kDx, builder.slot(kOwn + index));
-  }
   for (int i = 0; i < taps; ++i) {
-    emit_load_dy(builder, index);
-    as.vfmadd231ps(kDx, Ymm(i), kDy);
-    as.vfmadd231ps(Ymm(taps + i), kX, kDy);
-  }
-  if (index == kTail && !first) {
-    // An infinite value times a masked zero must not reach lanes of the loop.
-    as.vmovups(kDy, builder.slot(kOwn + index));
-    as.vblendvps(kDx, kDy, kDx, kStreamTailMask);
-  }
-  as.vmovups(builder.slot(kOwn + index), kDx);
-}
-
-void emit_products_vector(StencilBuilder& builder, const Xbyak::Reg64& index, int taps) {
-  auto& as = builder.as();
-  as.vmovups(kX, builder.slot(kPaired + index));
-  for (int i = 0; i < taps; ++i) {
-    if (index == kTail) {
-      emit_load_dy(builder, index);
-      as.vfmadd231ps(Ymm(i), kX, kDy);
+    if (is_fused(plan)) {
+      as.vmovups(kDy, builder.slot(kGathered + kIndex));
+      as.vfmadd231ps(kDx, Ymm(i), kDy);
+      as.vfmadd231ps(Ymm(taps + i), kX, kDy);
     } else {
-      as.vfmadd231ps(Ymm(i), kX, builder.slot(kGathered + index));
+      as.vfmadd231ps(Ymm(i), kX, builder.slot(kGathered + kIndex));
     }
   }
+  if (is_fused(plan)) as.vmovups(builder.slot(kOwn + kIndex), kDx);
+}
+
+void emit_group_loop(StencilBuilder& builder, const Plan& plan, int taps, bool first) {
+  auto& as = builder.as();
+  const bool fused = is_fused(plan);
+  if (fused && plan.tail && !first) as.vmovups(kSavedTail, builder.slot(kOwn + kTail));
+  StreamLoop loop;
+  loop.begin = [&] {
+    if (taps > 0) as.vmovups(kX, builder.slot(kPaired + kIndex));
+    if (fused && first) as.vxorps(kDx, kDx, kDx);
+    if (fused && !first) as.vmovups(kDx, builder.slot(kOwn + kIndex));
+  };
+  loop.body = [&] { emit_body(builder, plan, taps); };
+  loop.begin_tail = [&] {
+    if (taps > 0) {
+      as.vmovups(kX, builder.slot(kPaired + kIndex));
+      as.vandps(kX, kX, as.ptr[kTailMask]);
+    }
+    if (fused && first) as.vxorps(kDx, kDx, kDx);
+    if (fused && !first) as.vmovaps(kDx, kSavedTail);
+  };
+  emit_stream_loop(as, plan.tail, loop);
 }
 
 Stencil make_group(const Plan& plan, int taps, bool first, bool contiguous) {
   StencilBuilder builder;
   auto& as = builder.as();
-  const auto emit = [&](const Xbyak::Reg64& index) {
-    is_fused(plan) ? emit_vector(builder, index, taps, first)
-                   : emit_products_vector(builder, index, taps);
-  };
   const int first_sum = is_fused(plan) ? taps : 0;
   for (int i = 0; i < first_sum; ++i) as.vbroadcastss(Ymm(i), builder.slot(kValues));
   for (int i = 0; i < taps; ++i) {
     const Ymm sum(first_sum + i);
     as.vxorps(sum, sum, sum);
   }
-  if (plan.tail) emit(kTail);
-  as.mov(kIndex, kBytes);
-  as.align(16);
-  Xbyak::Label loop;
-  as.L(loop);
-  emit(kIndex);
-  as.add(kIndex, kVectorBytes);
-  as.jnz(loop);
+  emit_group_loop(builder, plan, taps, first);
   emit_reduction(builder, plan, taps, first_sum, contiguous);
-  return builder.finish(16);
+  return builder.finish();
 }
 
 class StreamProductsEmitter {
@@ -175,8 +159,7 @@ class StreamProductsEmitter {
     if (is_fused(plan_)) {
       for (int i = 0; i < count; ++i) operands_.value(row, at + i);
     }
-    if (plan_.tail) add_vector(row, at, count, first, true);
-    add_vector(row, at, count, first, false);
+    add_loop(row, at, count, first);
     const bool contiguous = !plan_.packed_values && operands_.are_contiguous(at, count);
     for (int i = 0; i < count; i += 4) {
       add_reduction(row, at + i, std::min(4, count - i), contiguous);
@@ -185,13 +168,15 @@ class StreamProductsEmitter {
     writer.stamp(first ? first_[stencil] : next_[stencil], operands_.list());
   }
 
-  // The slots of emit_vector or emit_products_vector.
-  void add_vector(int64_t row, int64_t at, int count, bool first, bool masked) {
+  // The slots of emit_group_loop.
+  void add_loop(int64_t row, int64_t at, int count, bool first) {
+    const bool reads_own = is_fused(plan_) && !first;
+    if (reads_own && plan_.tail) operands_.own(row);
     if (count > 0) operands_.paired(row);
-    if (is_fused(plan_) && !first) operands_.own(row);
+    if (reads_own) operands_.own(row);
     for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
-    if (is_fused(plan_) && !first && masked) operands_.own(row);
     if (is_fused(plan_)) operands_.own(row);
+    if (count > 0 && plan_.tail) operands_.paired(row);
   }
 
   // The slots of emit_add_to_memory or emit_store_sums.

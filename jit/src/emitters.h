@@ -37,12 +37,9 @@ inline const Xbyak::Reg64 kBias = Xbyak::util::r8;
 inline const Xbyak::Reg64 kDValues = Xbyak::util::r8;
 inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;  // negated: where the index starts
 inline const Xbyak::Reg64 kTail = Xbyak::util::r10;
-inline const Xbyak::Reg64 kMaskPointer = Xbyak::util::r11;
-inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;   // stream family
-inline const Xbyak::Reg64 kSource = Xbyak::util::rax;  // resident family: one gathered stream
-// Lanes of the tail vector that do not overlap; kernels that make sums hold it throughout.
-inline const Xbyak::Ymm kStreamTailMask(12);
-inline const Xbyak::Ymm kResidentTailMask(15);
+inline const Xbyak::Reg64 kTailMask = Xbyak::util::r11;  // points to the mask
+inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;     // stream family
+inline const Xbyak::Reg64 kSource = Xbyak::util::rax;    // resident family: one gathered stream
 }  // namespace registers
 
 inline constexpr int kVectorBytes = 32;
@@ -81,6 +78,25 @@ class GatheredStream {
 
 // Byte offset of a vector in a stream of a resident plan: the last one ends where the stream ends.
 int64_t resident_vector_offset(const Plan& plan, int vector);
+
+// The loop of a stream kernel over one group, and its tail.
+//
+//     mov rax, r9                  -bytes
+//  L: (begin)                      what differs between loop and tail
+//  M: (body)
+//     add rax, 32
+//     jl L
+//     jg done                      after the tail; these last lines only with a tail
+//     mov rax, r10                 negative or zero: the last vector overlaps the loop
+//     (begin_tail)
+//     jmp M
+//  done:
+struct StreamLoop {
+  std::function<void()> begin;
+  std::function<void()> body;
+  std::function<void()> begin_tail;
+};
+void emit_stream_loop(Xbyak::CodeGenerator& as, bool tail, const StreamLoop& loop);
 
 // Operands of the slots, made from positions in the tables.
 class Operands {

@@ -6,6 +6,7 @@
 //
 // Numbers may be separated by blanks or commas. No number in the header makes the parser allocate:
 // arrays grow with the numbers that are really there.
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -21,15 +22,12 @@ namespace {
 
 bool is_separator(char c) { return c == ' ' || c == '\t' || c == ',' || c == '\r'; }
 
-// The lines of the text; every line ends with a newline except perhaps the last.
-std::vector<std::string_view> split_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty() && lines.size() < 4) {
-    const size_t end = text.find('\n');
-    lines.push_back(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-  }
-  return lines;
+// Takes the first line off the text; what follows the last newline counts as a line too.
+std::string_view take_line(std::string_view& text) {
+  const size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  return line;
 }
 
 std::vector<int64_t> parse_numbers(std::string_view line, int number, std::string_view source) {
@@ -61,9 +59,10 @@ void validate_count(const std::vector<int64_t>& numbers, int64_t expected, const
 }  // namespace
 
 Mask Mask::from_smtx(std::string_view text, std::string_view source) {
-  const std::vector<std::string_view> lines = split_lines(text);
-  const auto line = [&](size_t i) { return i < lines.size() ? lines[i] : std::string_view{}; };
-  const std::vector<int64_t> header = parse_numbers(line(0), 1, source);
+  const std::string_view header_line = take_line(text);
+  const std::string_view row_line = take_line(text);
+  const std::string_view column_line = take_line(text);
+  const std::vector<int64_t> header = parse_numbers(header_line, 1, source);
   if (header.size() != 3) {
     throw_error("{}: line 1 has {} numbers, expected 3: rows, cols, nnz", source, header.size());
   }
@@ -71,12 +70,16 @@ Mask Mask::from_smtx(std::string_view text, std::string_view source) {
   if (header[2] < 0) throw_error("{}: nnz is {}, expected 0 or more", source, header[2]);
   try {
     validate_shape(shape);
-    const std::vector<int64_t> row_begin = parse_numbers(line(1), 2, source);
-    const std::vector<int64_t> columns = parse_numbers(line(2), 3, source);
+    const std::vector<int64_t> row_begin = parse_numbers(row_line, 2, source);
+    const std::vector<int64_t> columns = parse_numbers(column_line, 3, source);
     validate_count(row_begin, shape.rows + 1, "row offsets", source);
     validate_count(columns, header[2], "column indices", source);
-    if (!parse_numbers(line(3), 4, source).empty()) {
-      throw_error("{}: line 4 holds more numbers, expected three lines", source);
+    const size_t more = text.find_first_not_of(" \t\r\n");
+    if (more != std::string_view::npos) {
+      const std::string_view word = text.substr(more, 20);
+      throw_error("{}: line {}: \"{}\" follows the column indices, expected three lines", source,
+                  4 + std::count(text.begin(), text.begin() + static_cast<int64_t>(more), '\n'),
+                  word.substr(0, word.find_first_of(" \t\r\n")));
     }
     return from_csr(row_begin, columns, shape);
   } catch (const Error& error) {

@@ -116,18 +116,17 @@ void plan_parts(Plan& plan, const TapTable& table) {
 struct PieceBytes {
   int64_t tap;
   int64_t group;
-  int64_t tail_tap;
   int64_t tail_group;
 };
 
 PieceBytes stream_bytes(KernelKind kind) {
   switch (kind) {
     case KernelKind::accumulate:
-      return {.tap = 18, .group = 52, .tail_tap = 10, .tail_group = 24};
+      return {.tap = 18, .group = 40, .tail_group = 24};
     case KernelKind::fused:
-      return {.tap = 38, .group = 110, .tail_tap = 20, .tail_group = 48};
+      return {.tap = 38, .group = 100, .tail_group = 40};
     case KernelKind::products:
-      return {.tap = 22, .group = 60, .tail_tap = 15, .tail_group = 10};
+      return {.tap = 22, .group = 50, .tail_group = 26};
   }
   return {};
 }
@@ -141,8 +140,7 @@ int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
   }
   const int64_t groups = std::max<int64_t>(1, divide_up(taps, plan.taps_per_group));
   const PieceBytes bytes = stream_bytes(plan.kind);
-  return taps * (bytes.tap + (plan.tail ? bytes.tail_tap : 0)) +
-         groups * (bytes.group + (plan.tail ? bytes.tail_group : 0));
+  return taps * bytes.tap + groups * (bytes.group + (plan.tail ? bytes.tail_group : 0));
 }
 
 void plan_chunks(Plan& plan, const TapTable& table) {

@@ -21,8 +21,7 @@ Xbyak::Address StencilBuilder::slot(const Xbyak::RegExp& base) {
   return generator_.ptr[base + static_cast<size_t>(placeholder(slots_++))];
 }
 
-Stencil StencilBuilder::finish(int alignment) {
-  generator_.align(alignment);
+Stencil StencilBuilder::finish() const {
   Stencil stencil;
   stencil.bytes.assign(generator_.getCode(), generator_.getCode() + generator_.getSize());
   size_t at = 0;

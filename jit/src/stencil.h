@@ -31,13 +31,12 @@ class StencilBuilder {
   Xbyak::CodeGenerator& as() { return generator_; }
   // [base + displacement to be patched]; use each returned address in exactly one instruction.
   Xbyak::Address slot(const Xbyak::RegExp& base);
-  // Pads with long nops to a multiple of `alignment`, so that loops aligned inside the stencil
-  // stay aligned wherever it is stamped.
-  Stencil finish(int alignment = 1);
+  // Loops are not aligned: the padding was 3% of the code, and code bytes are what costs.
+  Stencil finish() const;
 
  private:
   static constexpr size_t kCapacity = 4096;
-  alignas(64) std::array<uint8_t, kCapacity> buffer_;  // plain data memory, never executable
+  std::array<uint8_t, kCapacity> buffer_;  // plain data memory, never executable
   Xbyak::CodeGenerator generator_{kCapacity, buffer_.data()};
   int slots_ = 0;
 };

@@ -46,23 +46,15 @@ void accumulate_rows(const InterpretedJob& job) {
 
 // One tap of a row: adds to dx, returns the products x * dy still to be summed across lanes.
 template <int kVectors, bool kFused>
-inline __attribute__((always_inline)) __m256 sums_tap(const float* dy, const float* x,
-                                                      int64_t length, const int32_t* mask,
-                                                      __m256 value,
+inline __attribute__((always_inline)) __m256 sums_tap(const float* dy,
+                                                      const std::array<__m256, kVectors>& x,
+                                                      int64_t length, __m256 value,
                                                       std::array<__m256, kVectors>& dx) {
   __m256 sum = _mm256_setzero_ps();
-  for (int step = 0; step < kVectors; ++step) {
-    // The tail comes first, as in the stream family.
-    const int v = mask == nullptr ? step : (step + kVectors - 1) % kVectors;
-    const int64_t at = vector_at<kVectors>(v, length);
-    const bool masked = mask != nullptr && step == 0;
-    const __m256 d = masked
-                         ? _mm256_maskload_ps(
-                               dy + at, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(mask)))
-                         : _mm256_loadu_ps(dy + at);
-    const __m256 xv = _mm256_loadu_ps(x + at);
+  for (int v = 0; v < kVectors; ++v) {
+    const __m256 d = _mm256_loadu_ps(dy + vector_at<kVectors>(v, length));
     if (kFused) dx[v] = _mm256_fmadd_ps(value, d, dx[v]);
-    sum = _mm256_fmadd_ps(xv, d, sum);
+    sum = _mm256_fmadd_ps(x[v], d, sum);
   }
   return sum;
 }
@@ -74,13 +66,18 @@ void sums_rows_of(const InterpretedJob& job) {
   const float* values = job.operands.values;
   float* d_values = job.operands.d_values;
   const int64_t length = kTail ? job.length : kVectors * kLanes;
-  const int32_t* mask = kTail ? tail_of(job.length).mask : nullptr;
+  const Tail tail = tail_of(job.length);
   for (int64_t row = job.first_row; row < job.last_row; ++row) {
-    const float* x = job.operands.paired + row * job.plan.pitches.paired;
+    const float* paired = job.operands.paired + row * job.plan.pitches.paired;
+    std::array<__m256, kVectors> x;
     std::array<__m256, kVectors> dx;
-    for (int v = 0; v < kVectors; ++v) dx[v] = _mm256_setzero_ps();
+    for (int v = 0; v < kVectors; ++v) {
+      x[v] = _mm256_loadu_ps(paired + vector_at<kVectors>(v, length));
+      dx[v] = _mm256_setzero_ps();
+    }
+    if (kTail) x[kVectors - 1] = masked_tail(paired + tail.offset, tail);
     const auto products = [&](int64_t i) __attribute__((always_inline)) {
-      return sums_tap<kVectors, kFused>(job.operands.gathered + job.offsets[i], x, length, mask,
+      return sums_tap<kVectors, kFused>(job.operands.gathered + job.offsets[i], x, length,
                                         _mm256_broadcast_ss(values + taps[i].value), dx);
     };
     const int64_t end = job.table.row_begin[row + 1];
@@ -96,9 +93,8 @@ void sums_rows_of(const InterpretedJob& job) {
     }
     for (; i < end; ++i) d_values[taps[i].value] = lane_sum(products(i));
     if (!kFused) continue;
-    // The last vector first: where it overlaps, the one before has the complete sum.
     float* own = job.operands.own + row * job.plan.pitches.own;
-    for (int v = kVectors; v-- > 0;) {
+    for (int v = 0; v < kVectors; ++v) {
       _mm256_storeu_ps(own + vector_at<kVectors>(v, length), dx[v]);
     }
   }

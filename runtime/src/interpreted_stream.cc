@@ -36,17 +36,18 @@ void accumulate_group(const AccumulateGroup& group) {
   }
   const bool first = group.start != nullptr;
   const __m256 start = first ? _mm256_broadcast_ss(group.start) : _mm256_setzero_ps();
-  const auto vector_at = [&](int64_t t) {
-    __m256 sum = first ? start : _mm256_loadu_ps(group.own + t);
+  const auto store_vector = [&](int64_t t, __m256 sum) {
     for (int i = 0; i < kTaps; ++i) {
       sum = _mm256_fmadd_ps(value[i], _mm256_loadu_ps(source[i] + t), sum);
     }
-    return sum;
+    _mm256_storeu_ps(group.own + t, sum);
   };
-  __m256 tail = _mm256_setzero_ps();
-  if (group.tail != nullptr) tail = vector_at(group.tail->offset);
-  for (int64_t t = 0; t < group.length; t += kLanes) _mm256_storeu_ps(group.own + t, vector_at(t));
-  if (group.tail != nullptr) _mm256_storeu_ps(group.own + group.tail->offset, tail);
+  __m256 saved_tail = start;
+  if (group.tail != nullptr && !first) saved_tail = _mm256_loadu_ps(group.own + group.tail->offset);
+  for (int64_t t = 0; t < group.length; t += kLanes) {
+    store_vector(t, first ? start : _mm256_loadu_ps(group.own + t));
+  }
+  if (group.tail != nullptr) store_vector(group.tail->offset, saved_tail);
 }
 
 struct SumsGroup {
@@ -71,23 +72,16 @@ struct SumsState {
   std::array<__m256, kTaps + 1> sum;
 };
 
-// One vector at position t; the tail's dy is loaded through its mask.
-template <int kTaps, bool kFused, bool kMasked>
+// One vector at position t, from x and what dx holds.
+template <int kTaps, bool kFused>
 inline __attribute__((always_inline)) void sums_vector(const SumsGroup& group,
-                                                       SumsState<kTaps>& state, int64_t t) {
-  const __m256 x = _mm256_loadu_ps(group.paired + t);
-  __m256i mask = _mm256_setzero_si256();
-  if (kMasked) mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group.tail->mask));
-  __m256 old_dx = _mm256_setzero_ps();
-  if (kFused && !group.first) old_dx = _mm256_loadu_ps(group.own + t);
-  __m256 dx = old_dx;
+                                                       SumsState<kTaps>& state, int64_t t, __m256 x,
+                                                       __m256 dx) {
   for (int i = 0; i < kTaps; ++i) {
-    const float* from = state.source[i] + t;
-    const __m256 dy = kMasked ? _mm256_maskload_ps(from, mask) : _mm256_loadu_ps(from);
+    const __m256 dy = _mm256_loadu_ps(state.source[i] + t);
     if (kFused) dx = _mm256_fmadd_ps(state.value[i], dy, dx);
     state.sum[i] = _mm256_fmadd_ps(x, dy, state.sum[i]);
   }
-  if (kMasked && !group.first) dx = _mm256_blendv_ps(old_dx, dx, _mm256_castsi256_ps(mask));
   if (kFused) _mm256_storeu_ps(group.own + t, dx);
 }
 
@@ -112,11 +106,18 @@ void sums_group(const SumsGroup& group) {
     if (kFused) state.value[i] = _mm256_broadcast_ss(group.values + group.value_slot(i));
     state.sum[i] = _mm256_setzero_ps();
   }
-  if (group.tail != nullptr) {
-    sums_vector<kTaps, kFused, true>(group, state, group.tail->offset);
+  const bool reads_own = kFused && !group.first;
+  __m256 saved_tail = _mm256_setzero_ps();
+  if (group.tail != nullptr && reads_own) {
+    saved_tail = _mm256_loadu_ps(group.own + group.tail->offset);
   }
   for (int64_t t = 0; t < group.length; t += kLanes) {
-    sums_vector<kTaps, kFused, false>(group, state, t);
+    const __m256 dx = reads_own ? _mm256_loadu_ps(group.own + t) : _mm256_setzero_ps();
+    sums_vector<kTaps, kFused>(group, state, t, _mm256_loadu_ps(group.paired + t), dx);
+  }
+  if (group.tail != nullptr) {
+    const __m256 x = masked_tail(group.paired + group.tail->offset, *group.tail);
+    sums_vector<kTaps, kFused>(group, state, group.tail->offset, x, saved_tail);
   }
   for (int i = 0; i < kTaps; i += 4) store_sums<kTaps>(group, state, i);
 }

@@ -4,6 +4,8 @@
 
 #include <immintrin.h>
 
+#include "tail.h"
+
 namespace sparsejit {
 
 // [sum(a), sum(b), sum(c), sum(d)]
@@ -13,5 +15,11 @@ inline __m128 lane_sums(__m256 a, __m256 b, __m256 c, __m256 d) {
 }
 
 inline float lane_sum(__m256 a) { return _mm_cvtss_f32(lane_sums(a, a, a, a)); }
+
+// The tail vector at `at`, zero where it overlaps the loop.
+inline __m256 masked_tail(const float* at, const Tail& tail) {
+  const __m256 mask = _mm256_loadu_ps(reinterpret_cast<const float*>(tail.mask));
+  return _mm256_and_ps(_mm256_loadu_ps(at), mask);
+}
 
 }  // namespace sparsejit

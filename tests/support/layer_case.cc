@@ -121,10 +121,6 @@ Layer forced_layer(const Mask& mask, Engine engine, Runtime& runtime) {
 }
 
 void expect_ran_on(const Layer& layer, Engine engine) {
-  if (engine == Engine::portable) {
-    EXPECT_NE(layer.explain().find("engine portable"), std::string::npos) << layer.explain();
-    return;
-  }
   EXPECT_FALSE(layer.report().empty()) << "nothing ran";
   for (const KernelReport& report : layer.report()) {
     EXPECT_EQ(report.engine, engine) << to_text(report.engine) << ": " << report.reason;

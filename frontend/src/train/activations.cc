@@ -1,3 +1,5 @@
+// ReLU and softmax cross-entropy over feature-major streams; see activations.h. Plain loops that
+// the compiler vectorises; the loss is summed in double, sample by sample.
 #include "train/activations.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Reads the two sources of images and gathers batches; see dataset.h. All checks that concern more
+// than one file (counts, sizes, labels) are here, those of a single file in idx.cc.
 #include "train/dataset.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The IDX parser and the file reader; see idx.h. zlib reads plain and compressed files alike, in
+// pieces, and reading stops as soon as a file holds more than its own header announces.
 #include "train/idx.h"
 
 #include <zlib.h>
@@ -36,13 +38,16 @@ std::vector<int64_t> take_header(std::vector<uint8_t>& bytes, uint32_t magic,
                                  const std::string& name) {
   const int rank = static_cast<int>(magic & 0xFF);
   const size_t header = header_bytes(rank);
+  if (bytes.size() >= header_bytes(0)) {
+    const uint32_t seen = big_endian(bytes, 0);
+    if (seen != magic) {
+      throw_error("{}: magic number 0x{:08x}; expected 0x{:08x} (unsigned bytes, {})", name, seen,
+                  magic, rank == 1 ? "labels" : "images");
+    }
+  }
   if (bytes.size() < header) {
     throw_error("{}: {} bytes; expected at least the {} of an IDX header", name, bytes.size(),
                 header);
-  }
-  if (const uint32_t seen = big_endian(bytes, 0); seen != magic) {
-    throw_error("{}: magic number 0x{:08x}; expected 0x{:08x} (unsigned bytes, {})", name, seen,
-                magic, rank == 1 ? "labels" : "images");
   }
   std::vector<int64_t> sizes(static_cast<size_t>(rank));
   for (int i = 0; i < rank; ++i) sizes[static_cast<size_t>(i)] = big_endian(bytes, header_bytes(i));

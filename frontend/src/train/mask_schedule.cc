@@ -1,3 +1,5 @@
+// Turns options into update steps and an update into a new mask; see mask_schedule.h. The rules
+// themselves are in pruning.cc.
 #include "train/mask_schedule.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Builds the layers, runs them in order and applies SGD with momentum; see network.h. Everything
+// here is the same for all engines; what differs is behind LinearProduct.
 #include "train/network.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Texts to values; see parse_option.h. A value must fill the whole text: "12 " and "0x10" are
+// refused, not half read.
 #include "train/parse_option.h"
 
 #include <charconv>

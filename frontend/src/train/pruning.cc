@@ -1,3 +1,5 @@
+// Selecting weights to drop and positions to grow; see pruning.h. Lists of positions are kept in
+// ascending order throughout, which is the order value indices have.
 #include "train/pruning.h"
 
 #include <algorithm>

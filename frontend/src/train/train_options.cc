@@ -1,3 +1,4 @@
+// Names of engines and methods, and the checks that need several options or the data.
 #include "train/train_options.h"
 
 #include "sparsejit/error.h"

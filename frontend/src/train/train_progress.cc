@@ -1,3 +1,4 @@
+// What goes to standard error while a run goes on; see train_progress.h.
 #include "train/train_progress.h"
 
 #include <fmt/format.h>

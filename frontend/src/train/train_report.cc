@@ -1,3 +1,4 @@
+// The text of headings, results and tables; see train_report.h. Nothing is printed here.
 #include "train/train_report.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The training loop; see trainer.h. Read Run::execute, run_epoch and run_step in that order.
 #include "train/trainer.h"
 
 #include <algorithm>

@@ -26,7 +26,7 @@ struct KernelArguments {
   // Stream family: bytes of the panel that the loop covers, a positive multiple of 32.
   int64_t loop_bytes = 0;
   // With a tail: byte offset of the last vector of the panel from where the loop ends (-28 to 0;
-  // it overlaps the loop unless 0), and the mask of its lanes that do not overlap.
+  // it overlaps the loop unless 0), and eight lanes: -1 where it does not overlap, else 0.
   int64_t tail_offset = 0;
   const int32_t* tail_mask = nullptr;
 };
