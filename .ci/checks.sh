@@ -31,7 +31,7 @@ check() {
 
 # The number in attribute $2 of the first element of a JUnit report.
 junit_count() {
-  tr '\n' ' ' <"$1" | sed -n "s/^[^<]*\(<?[^>]*>\)\{0,1\}[^<]*<testsuite[^>]* $2=\"\([0-9]*\)\".*/\2/p"
+  tr '\n\t' '  ' <"$1" | sed -n "s/^[^<]*\(<?[^>]*>\)\{0,1\}[^<]*<testsuite[^>]* $2=\"\([0-9]*\)\".*/\2/p"
 }
 
 run_tests() {

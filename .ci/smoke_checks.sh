@@ -8,7 +8,7 @@ smoke=$(mktemp -d)
 json_holds() {
   local expression=$1
   shift
-  "$@" </dev/null | python3 -c "import json, sys; d = json.load(sys.stdin); assert $expression"
+  "$@" </dev/null | python3 -c "import json, sys; d = json.load(sys.stdin); assert ($expression)"
 }
 
 output_mentions() {

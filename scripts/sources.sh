@@ -2,6 +2,8 @@
 
 # Every header and source of the project, one a line.
 project_sources() {
-  find jit runtime frontend tests bench \( -name '*.h' -o -name '*.cc' \) -not -path '*/build/*' |
-    sort
+  local folder
+  for folder in jit runtime frontend tests bench; do
+    [ ! -d "$folder" ] || find "$folder" -name '*.h' -o -name '*.cc'
+  done | sort
 }

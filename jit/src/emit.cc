@@ -89,24 +89,14 @@ void Operands::paired(int64_t row, int vector) {
   add(row * plan_.pitches.paired * kFloatBytes + vector_offset(vector), NoteKind::paired, row, -1);
 }
 
-void emit_stream_loop(Xbyak::CodeGenerator& as, bool tail, const StreamLoop& loop) {
+void emit_stream_loop(Xbyak::CodeGenerator& as, const std::function<void()>& body) {
   using namespace registers;
-  Xbyak::Label again;
-  Xbyak::Label body;
-  Xbyak::Label done;
+  Xbyak::Label loop;
   as.mov(kIndex, kBytes);
-  as.L(again);
-  loop.begin();
-  as.L(body);
-  loop.body();
+  as.L(loop);
+  body();
   as.add(kIndex, kVectorBytes);
-  as.jl(again);
-  if (!tail) return;
-  as.jg(done);
-  as.mov(kIndex, kTail);
-  loop.begin_tail();
-  as.jmp(body);
-  as.L(done);
+  as.jl(loop);
 }
 
 void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, Xbyak::Ymm into,

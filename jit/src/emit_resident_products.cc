@@ -14,8 +14,8 @@
 //     vmovlps [r8 + d_value0], xmm14
 //
 // With a tail the last vector of the paired stream is masked, so that lanes which overlap the
-// vector before count once. The stream is covered by one call, so d_values are overwritten, at
-// their value index.
+// vector before count once; it is summed first, as in the stream family. The stream is covered by
+// one call, so d_values are overwritten, at their value index.
 #include "emitters.h"
 
 namespace sparsejit {
@@ -49,6 +49,12 @@ class ResidentProductsEmitter {
   }
 
  private:
+  // The order in which the vectors of a tap are summed.
+  int vector_at(int step) const {
+    if (!plan_.tail) return step;
+    return step == 0 ? plan_.vectors - 1 : step - 1;
+  }
+
   Stencil make_begin() const {
     StencilBuilder builder;
     for (int v = 0; v < plan_.vectors; ++v) {
@@ -65,7 +71,8 @@ class ResidentProductsEmitter {
     const Ymm sum(kFirstSum + index);
     as.vxorps(sum, sum, sum);
     gathered_.begin(builder);
-    for (int v = 0; v < plan_.vectors; ++v) {
+    for (int step = 0; step < plan_.vectors; ++step) {
+      const int v = vector_at(step);
       as.vfmadd231ps(sum, Ymm(v), gathered_.vector(builder, v));
     }
     return builder.finish();
@@ -92,7 +99,10 @@ class ResidentProductsEmitter {
 
   void emit_tap(CodeWriter& writer, int64_t row, int64_t tap, int index) {
     operands_.clear();
-    for (int v = 0; v < gathered_.slots(); ++v) operands_.gathered(row, tap, v);
+    const bool single = gathered_.slots() == 1;
+    for (int step = 0; step < gathered_.slots(); ++step) {
+      operands_.gathered(row, tap, single ? 0 : vector_at(step));
+    }
     writer.stamp(tap_[index], operands_.list());
   }
 

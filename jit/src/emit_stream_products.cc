@@ -19,9 +19,10 @@
 //     jl L
 //     (sum ymm2, ymm3 across lanes; add to or store at [r8 + d_value])
 //
-// With a tail, the last vector of the panel goes through the same body once more: with what dx held
-// before this group (saved in ymm12), and with x masked, so that lanes which overlap the loop add
-// nothing to the sums.
+// With a tail, the last vector of the panel, at [... + r10 + ...], is handled before the loop: with
+// x masked, so that lanes which overlap the loop add nothing to the sums, and with dx in ymm12,
+// which carries it from group to group. It is stored after the loop; where it overlaps, both
+// compute the same bits.
 //
 // A products kernel has only the sums, and the FMA itself reads the gathered vector.
 #include "emitters.h"
@@ -35,7 +36,7 @@ using Xbyak::Ymm;
 
 bool is_fused(const Plan& plan) { return plan.kind == KernelKind::fused; }
 
-const Ymm kSavedTail(12);  // fused kernels only: products use it for a sum
+const Ymm kTailDx(12);  // fused kernels only: products use it for a sum
 const Ymm kX(13);
 const Ymm kDx(14);
 const Ymm kDy(15);
@@ -79,44 +80,43 @@ void emit_reduction(StencilBuilder& builder, const Plan& plan, int taps, int fir
   }
 }
 
-// One vector of taps: x is loaded, and in fused kernels dx begun.
-void emit_body(StencilBuilder& builder, const Plan& plan, int taps) {
+// All taps of one vector, x loaded; `index` is the loop's or the tail's, `dx` is for fused kernels.
+void emit_taps(StencilBuilder& builder, const Plan& plan, const Xbyak::Reg64& index, const Ymm& dx,
+               int taps) {
   auto& as = builder.as();
   for (int i = 0; i < taps; ++i) {
     if (is_fused(plan)) {
-      as.vmovups(kDy, builder.slot(kGathered + kIndex));
-      as.vfmadd231ps(kDx, Ymm(i), kDy);
+      as.vmovups(kDy, builder.slot(kGathered + index));
+      as.vfmadd231ps(dx, Ymm(i), kDy);
       as.vfmadd231ps(Ymm(taps + i), kX, kDy);
     } else {
-      as.vfmadd231ps(Ymm(i), kX, builder.slot(kGathered + kIndex));
+      as.vfmadd231ps(Ymm(i), kX, builder.slot(kGathered + index));
     }
   }
+}
+
+void emit_tail(StencilBuilder& builder, const Plan& plan, int taps, OwnState own) {
+  auto& as = builder.as();
+  if (is_fused(plan) && own == OwnState::untouched) as.vxorps(kTailDx, kTailDx, kTailDx);
+  if (is_fused(plan) && own == OwnState::earlier_block) {
+    as.vmovups(kTailDx, builder.slot(kOwn + kTail));
+  }
+  if (taps == 0) return;
+  as.vmovups(kX, builder.slot(kPaired + kTail));
+  as.vandps(kX, kX, as.ptr[kTailMask]);
+  emit_taps(builder, plan, kTail, kTailDx, taps);
+}
+
+void emit_vector(StencilBuilder& builder, const Plan& plan, int taps, OwnState own) {
+  auto& as = builder.as();
+  if (taps > 0) as.vmovups(kX, builder.slot(kPaired + kIndex));
+  if (is_fused(plan) && own == OwnState::untouched) as.vxorps(kDx, kDx, kDx);
+  if (is_fused(plan) && own != OwnState::untouched) as.vmovups(kDx, builder.slot(kOwn + kIndex));
+  emit_taps(builder, plan, kIndex, kDx, taps);
   if (is_fused(plan)) as.vmovups(builder.slot(kOwn + kIndex), kDx);
 }
 
-void emit_group_loop(StencilBuilder& builder, const Plan& plan, int taps, bool first) {
-  auto& as = builder.as();
-  const bool fused = is_fused(plan);
-  if (fused && plan.tail && !first) as.vmovups(kSavedTail, builder.slot(kOwn + kTail));
-  StreamLoop loop;
-  loop.begin = [&] {
-    if (taps > 0) as.vmovups(kX, builder.slot(kPaired + kIndex));
-    if (fused && first) as.vxorps(kDx, kDx, kDx);
-    if (fused && !first) as.vmovups(kDx, builder.slot(kOwn + kIndex));
-  };
-  loop.body = [&] { emit_body(builder, plan, taps); };
-  loop.begin_tail = [&] {
-    if (taps > 0) {
-      as.vmovups(kX, builder.slot(kPaired + kIndex));
-      as.vandps(kX, kX, as.ptr[kTailMask]);
-    }
-    if (fused && first) as.vxorps(kDx, kDx, kDx);
-    if (fused && !first) as.vmovaps(kDx, kSavedTail);
-  };
-  emit_stream_loop(as, plan.tail, loop);
-}
-
-Stencil make_group(const Plan& plan, int taps, bool first, bool contiguous) {
+Stencil make_group(const Plan& plan, int taps, OwnState own, bool contiguous) {
   StencilBuilder builder;
   auto& as = builder.as();
   const int first_sum = is_fused(plan) ? taps : 0;
@@ -125,7 +125,9 @@ Stencil make_group(const Plan& plan, int taps, bool first, bool contiguous) {
     const Ymm sum(first_sum + i);
     as.vxorps(sum, sum, sum);
   }
-  emit_group_loop(builder, plan, taps, first);
+  if (plan.tail) emit_tail(builder, plan, taps, own);
+  emit_stream_loop(as, [&] { emit_vector(builder, plan, taps, own); });
+  if (plan.tail && is_fused(plan)) as.vmovups(builder.slot(kOwn + kTail), kTailDx);
   emit_reduction(builder, plan, taps, first_sum, contiguous);
   return builder.finish();
 }
@@ -135,9 +137,10 @@ class StreamProductsEmitter {
   StreamProductsEmitter(const TapTable& table, const Plan& plan)
       : table_(table), plan_(plan), operands_(table, plan) {
     for (int taps = 0; taps <= plan.taps_per_group; ++taps) {
-      for (const bool contiguous : {false, true}) {
-        first_.push_back(make_group(plan, taps, true, contiguous));
-        next_.push_back(make_group(plan, taps, false, contiguous));
+      for (int own = 0; own < kOwnStates; ++own) {
+        for (const bool contiguous : {false, true}) {
+          groups_.push_back(make_group(plan, taps, static_cast<OwnState>(own), contiguous));
+        }
       }
     }
   }
@@ -148,35 +151,43 @@ class StreamProductsEmitter {
       const TapRange taps = block_range(table_, plan_, row, chunk.block);
       if (taps.begin == taps.end && (chunk.block > 0 || !is_fused(plan_))) continue;
       for_each_group(taps, plan_.taps_per_group, [&](int64_t at, int count, bool first) {
-        emit_group(writer, row, at, count, first && chunk.block == 0);
+        emit_group(writer, row, at, count, own_state(chunk, first));
       });
     }
   }
 
  private:
-  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, bool first) {
+  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, OwnState own) {
     operands_.clear();
     if (is_fused(plan_)) {
       for (int i = 0; i < count; ++i) operands_.value(row, at + i);
     }
-    add_loop(row, at, count, first);
+    add_loop(row, at, count, own);
     const bool contiguous = !plan_.packed_values && operands_.are_contiguous(at, count);
     for (int i = 0; i < count; i += 4) {
       add_reduction(row, at + i, std::min(4, count - i), contiguous);
     }
-    const int stencil = 2 * count + (contiguous ? 1 : 0);
-    writer.stamp(first ? first_[stencil] : next_[stencil], operands_.list());
+    const int state = kOwnStates * count + static_cast<int>(own);
+    writer.stamp(groups_[2 * state + (contiguous ? 1 : 0)], operands_.list());
   }
 
-  // The slots of emit_group_loop.
-  void add_loop(int64_t row, int64_t at, int count, bool first) {
-    const bool reads_own = is_fused(plan_) && !first;
-    if (reads_own && plan_.tail) operands_.own(row);
+  // The slots of emit_tail, emit_vector and the tail's store.
+  void add_loop(int64_t row, int64_t at, int count, OwnState own) {
+    const bool fused = is_fused(plan_);
+    if (plan_.tail) {
+      if (fused && own == OwnState::earlier_block) operands_.own(row);
+      add_taps(row, at, count);
+    }
     if (count > 0) operands_.paired(row);
-    if (reads_own) operands_.own(row);
+    if (fused && own != OwnState::untouched) operands_.own(row);
     for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
-    if (is_fused(plan_)) operands_.own(row);
-    if (count > 0 && plan_.tail) operands_.paired(row);
+    if (fused) operands_.own(row);
+    if (fused && plan_.tail) operands_.own(row);
+  }
+
+  void add_taps(int64_t row, int64_t at, int count) {
+    if (count > 0) operands_.paired(row);
+    for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
   }
 
   // The slots of emit_add_to_memory or emit_store_sums.
@@ -196,8 +207,7 @@ class StreamProductsEmitter {
   const TapTable& table_;
   const Plan& plan_;
   Operands operands_;
-  std::vector<Stencil> first_;  // by 2 * tap count + contiguous
-  std::vector<Stencil> next_;
+  std::vector<Stencil> groups_;  // by 2 * (kOwnStates * tap count + state) + contiguous
 };
 
 }  // namespace

@@ -79,24 +79,25 @@ class GatheredStream {
 // Byte offset of a vector in a stream of a resident plan: the last one ends where the stream ends.
 int64_t resident_vector_offset(const Plan& plan, int vector);
 
-// The loop of a stream kernel over one group, and its tail.
+// What the own stream of a row holds when a group of its taps begins: nothing yet, sums of earlier
+// groups, or sums of an earlier block of the plan. It matters for the tail: after an earlier group
+// its vector is still in a register, and reading back a store that has just crossed a cache line
+// stalls.
+enum class OwnState { untouched, earlier_group, earlier_block };
+inline constexpr int kOwnStates = 3;
+
+inline OwnState own_state(const Chunk& chunk, bool first_group) {
+  if (!first_group) return OwnState::earlier_group;
+  return chunk.block == 0 ? OwnState::untouched : OwnState::earlier_block;
+}
+
+// The loop of a stream kernel over the panel.
 //
 //     mov rax, r9                  -bytes
-//  L: (begin)                      what differs between loop and tail
-//  M: (body)
+//  L: (body)
 //     add rax, 32
 //     jl L
-//     jg done                      after the tail; these last lines only with a tail
-//     mov rax, r10                 negative or zero: the last vector overlaps the loop
-//     (begin_tail)
-//     jmp M
-//  done:
-struct StreamLoop {
-  std::function<void()> begin;
-  std::function<void()> body;
-  std::function<void()> begin_tail;
-};
-void emit_stream_loop(Xbyak::CodeGenerator& as, bool tail, const StreamLoop& loop);
+void emit_stream_loop(Xbyak::CodeGenerator& as, const std::function<void()>& body);
 
 // Operands of the slots, made from positions in the tables.
 class Operands {

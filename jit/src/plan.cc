@@ -116,17 +116,18 @@ void plan_parts(Plan& plan, const TapTable& table) {
 struct PieceBytes {
   int64_t tap;
   int64_t group;
+  int64_t tail_tap;
   int64_t tail_group;
 };
 
 PieceBytes stream_bytes(KernelKind kind) {
   switch (kind) {
     case KernelKind::accumulate:
-      return {.tap = 18, .group = 40, .tail_group = 24};
+      return {.tap = 18, .group = 40, .tail_tap = 10, .tail_group = 20};
     case KernelKind::fused:
-      return {.tap = 38, .group = 100, .tail_group = 40};
+      return {.tap = 38, .group = 100, .tail_tap = 20, .tail_group = 30};
     case KernelKind::products:
-      return {.tap = 22, .group = 50, .tail_group = 26};
+      return {.tap = 22, .group = 50, .tail_tap = 10, .tail_group = 16};
   }
   return {};
 }
@@ -140,7 +141,8 @@ int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
   }
   const int64_t groups = std::max<int64_t>(1, divide_up(taps, plan.taps_per_group));
   const PieceBytes bytes = stream_bytes(plan.kind);
-  return taps * bytes.tap + groups * (bytes.group + (plan.tail ? bytes.tail_group : 0));
+  if (!plan.tail) return taps * bytes.tap + groups * bytes.group;
+  return taps * (bytes.tap + bytes.tail_tap) + groups * (bytes.group + bytes.tail_group);
 }
 
 void plan_chunks(Plan& plan, const TapTable& table) {

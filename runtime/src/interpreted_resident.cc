@@ -45,13 +45,15 @@ void accumulate_rows(const InterpretedJob& job) {
 }
 
 // One tap of a row: adds to dx, returns the products x * dy still to be summed across lanes.
-template <int kVectors, bool kFused>
+template <int kVectors, bool kFused, bool kTail>
 inline __attribute__((always_inline)) __m256 sums_tap(const float* dy,
                                                       const std::array<__m256, kVectors>& x,
                                                       int64_t length, __m256 value,
                                                       std::array<__m256, kVectors>& dx) {
   __m256 sum = _mm256_setzero_ps();
-  for (int v = 0; v < kVectors; ++v) {
+  for (int step = 0; step < kVectors; ++step) {
+    // The tail comes first, as in the stream family.
+    const int v = kTail ? (step + kVectors - 1) % kVectors : step;
     const __m256 d = _mm256_loadu_ps(dy + vector_at<kVectors>(v, length));
     if (kFused) dx[v] = _mm256_fmadd_ps(value, d, dx[v]);
     sum = _mm256_fmadd_ps(x[v], d, sum);
@@ -77,8 +79,8 @@ void sums_rows_of(const InterpretedJob& job) {
     }
     if (kTail) x[kVectors - 1] = masked_tail(paired + tail.offset, tail);
     const auto products = [&](int64_t i) __attribute__((always_inline)) {
-      return sums_tap<kVectors, kFused>(job.operands.gathered + job.offsets[i], x, length,
-                                        _mm256_broadcast_ss(values + taps[i].value), dx);
+      return sums_tap<kVectors, kFused, kTail>(job.operands.gathered + job.offsets[i], x, length,
+                                               _mm256_broadcast_ss(values + taps[i].value), dx);
     };
     const int64_t end = job.table.row_begin[row + 1];
     int64_t i = job.table.row_begin[row];

@@ -36,18 +36,18 @@ void accumulate_group(const AccumulateGroup& group) {
   }
   const bool first = group.start != nullptr;
   const __m256 start = first ? _mm256_broadcast_ss(group.start) : _mm256_setzero_ps();
-  const auto store_vector = [&](int64_t t, __m256 sum) {
+  const auto vector_at = [&](int64_t t) __attribute__((always_inline)) {
+    __m256 sum = first ? start : _mm256_loadu_ps(group.own + t);
     for (int i = 0; i < kTaps; ++i) {
       sum = _mm256_fmadd_ps(value[i], _mm256_loadu_ps(source[i] + t), sum);
     }
-    _mm256_storeu_ps(group.own + t, sum);
+    return sum;
   };
-  __m256 saved_tail = start;
-  if (group.tail != nullptr && !first) saved_tail = _mm256_loadu_ps(group.own + group.tail->offset);
-  for (int64_t t = 0; t < group.length; t += kLanes) {
-    store_vector(t, first ? start : _mm256_loadu_ps(group.own + t));
-  }
-  if (group.tail != nullptr) store_vector(group.tail->offset, saved_tail);
+  // Stored after the loop: where the tail overlaps it, both compute the same bits.
+  __m256 tail = _mm256_setzero_ps();
+  if (group.tail != nullptr) tail = vector_at(group.tail->offset);
+  for (int64_t t = 0; t < group.length; t += kLanes) _mm256_storeu_ps(group.own + t, vector_at(t));
+  if (group.tail != nullptr) _mm256_storeu_ps(group.own + group.tail->offset, tail);
 }
 
 struct SumsGroup {
@@ -72,17 +72,19 @@ struct SumsState {
   std::array<__m256, kTaps + 1> sum;
 };
 
-// One vector at position t, from x and what dx holds.
+// One vector at position t; returns dx.
 template <int kTaps, bool kFused>
-inline __attribute__((always_inline)) void sums_vector(const SumsGroup& group,
-                                                       SumsState<kTaps>& state, int64_t t, __m256 x,
-                                                       __m256 dx) {
+inline __attribute__((always_inline)) __m256 sums_vector(const SumsGroup& group,
+                                                         SumsState<kTaps>& state, int64_t t,
+                                                         __m256 x) {
+  __m256 dx = _mm256_setzero_ps();
+  if (kFused && !group.first) dx = _mm256_loadu_ps(group.own + t);
   for (int i = 0; i < kTaps; ++i) {
     const __m256 dy = _mm256_loadu_ps(state.source[i] + t);
     if (kFused) dx = _mm256_fmadd_ps(state.value[i], dy, dx);
     state.sum[i] = _mm256_fmadd_ps(x, dy, state.sum[i]);
   }
-  if (kFused) _mm256_storeu_ps(group.own + t, dx);
+  return dx;
 }
 
 // The sums of taps i to i+3, or those that exist.
@@ -106,18 +108,18 @@ void sums_group(const SumsGroup& group) {
     if (kFused) state.value[i] = _mm256_broadcast_ss(group.values + group.value_slot(i));
     state.sum[i] = _mm256_setzero_ps();
   }
-  const bool reads_own = kFused && !group.first;
-  __m256 saved_tail = _mm256_setzero_ps();
-  if (group.tail != nullptr && reads_own) {
-    saved_tail = _mm256_loadu_ps(group.own + group.tail->offset);
-  }
-  for (int64_t t = 0; t < group.length; t += kLanes) {
-    const __m256 dx = reads_own ? _mm256_loadu_ps(group.own + t) : _mm256_setzero_ps();
-    sums_vector<kTaps, kFused>(group, state, t, _mm256_loadu_ps(group.paired + t), dx);
-  }
+  __m256 tail_dx = _mm256_setzero_ps();
   if (group.tail != nullptr) {
     const __m256 x = masked_tail(group.paired + group.tail->offset, *group.tail);
-    sums_vector<kTaps, kFused>(group, state, group.tail->offset, x, saved_tail);
+    tail_dx = sums_vector<kTaps, kFused>(group, state, group.tail->offset, x);
+  }
+  for (int64_t t = 0; t < group.length; t += kLanes) {
+    const __m256 x = _mm256_loadu_ps(group.paired + t);
+    const __m256 dx = sums_vector<kTaps, kFused>(group, state, t, x);
+    if (kFused) _mm256_storeu_ps(group.own + t, dx);
+  }
+  if (kFused && group.tail != nullptr) {
+    _mm256_storeu_ps(group.own + group.tail->offset, tail_dx);
   }
   for (int i = 0; i < kTaps; i += 4) store_sums<kTaps>(group, state, i);
 }
