@@ -6,10 +6,10 @@ namespace sparsejit {
 namespace {
 
 constexpr int kWarmUpCalls = 1;
-constexpr size_t kSamples = 5;
+constexpr size_t kSamples = 7;
 // Medians closer than this are not trusted until there are kCloseSamples of each.
 constexpr double kClose = 0.10;
-constexpr size_t kCloseSamples = 15;
+constexpr size_t kCloseSamples = 31;
 
 }  // namespace
 

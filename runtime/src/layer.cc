@@ -118,8 +118,8 @@ void Layer::run_forward(ConstTensorView x, std::span<const float> values,
   const Mask& m = mask();
   validate_input(x, x.batch, m.cols(), "x");
   validate_output(y, x.batch, m.rows(), "y");
-  validate_length(values.size(), m.nnz(), false, "values");
-  validate_length(bias.size(), m.rows(), true, "bias");
+  validate_array(values, m.nnz(), false, "values");
+  validate_array(bias, m.rows(), true, "bias");
   validate_distinct(y.data, x.data, "y", "x");
   if (x.batch == 0 || m.rows() == 0) return;
   if (impl_->portable()) {
@@ -146,9 +146,9 @@ void Layer::run_backward(ConstTensorView x, ConstTensorView dy, std::span<const 
   validate_input(x, x.batch, m.cols(), "x");
   validate_input(dy, x.batch, m.rows(), "dy");
   if (!dx.empty()) validate_output(dx, x.batch, m.cols(), "dx");
-  validate_length(values.size(), m.nnz(), false, "values");
-  validate_length(d_values.size(), m.nnz(), false, "d_values");
-  validate_length(d_bias.size(), m.rows(), true, "d_bias");
+  validate_array(values, m.nnz(), false, "values");
+  validate_array(d_values, m.nnz(), false, "d_values");
+  validate_array(d_bias, m.rows(), true, "d_bias");
   validate_distinct(dx.data, x.data, "dx", "x");
   validate_distinct(dx.data, dy.data, "dx", "dy");
   validate_distinct(d_values.data(), values.data(), "d_values", "values");

@@ -18,6 +18,7 @@ bool reaches_too_far(int64_t stride, int64_t extent) {
 // Elements (i, j) and (i', j') share memory when (i-i') * a == (j'-j) * b; the smallest such
 // distances are b/gcd and a/gcd.
 bool elements_overlap(const TensorView& view) {
+  if (view.batch == 0 || view.features == 0) return false;
   const int64_t a = std::abs(view.batch_stride);
   const int64_t b = std::abs(view.feature_stride);
   if (view.batch > 1 && a == 0) return true;
@@ -61,11 +62,15 @@ void validate_output(const TensorView& view, int64_t batch, int64_t features,
   }
 }
 
-void validate_length(size_t length, int64_t expected, bool may_be_empty, std::string_view name) {
-  if (may_be_empty && length == 0) return;
-  if (static_cast<int64_t>(length) != expected) {
-    throw_error("{}: {} entries, expected {}{}", name, length, expected,
+void validate_array(std::span<const float> array, int64_t expected, bool may_be_empty,
+                    std::string_view name) {
+  if (may_be_empty && array.empty()) return;
+  if (static_cast<int64_t>(array.size()) != expected) {
+    throw_error("{}: {} entries, expected {}{}", name, array.size(), expected,
                 may_be_empty ? " or none" : "");
+  }
+  if (expected > 0 && array.data() == nullptr) {
+    throw_error("{}: null data for {} entries, expected a pointer to the first", name, expected);
   }
 }
 
