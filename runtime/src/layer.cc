@@ -24,7 +24,8 @@ template <typename T>
 int64_t direct_pitch(const BasicTensorView<T>& view) {
   constexpr int64_t kLanes = 8;
   constexpr int64_t kMaxReach = (int64_t{1} << 31) / sizeof(float);
-  if (view.empty() || view.batch < kLanes || view.batch_stride != 1) return 0;
+  if (view.empty() || view.features == 0) return 0;
+  if (view.batch < kLanes || view.batch_stride != 1) return 0;
   const int64_t pitch = view.features == 1 ? view.batch : view.feature_stride;
   if (pitch <= 0 || pitch > kMaxReach / view.features - 1) return 0;
   return pitch;
