@@ -39,6 +39,7 @@ void expect_right(const Layer& layer, int64_t batch = 16) {
 
 void run_threads(int count, const std::function<void(int)>& body) {
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
   for (std::thread& thread : threads) thread.join();
 }
@@ -75,7 +76,7 @@ TEST_F(Cache, OneLayerMayRunFromSeveralThreadsAtOnce) {
   Runtime runtime(with_threads(2));
   const Layer layer = forced_layer(Mask::random({300, 200}, 0.5, 1), Engine::automatic, runtime);
   run_threads(4, [&](int i) {
-    for (int run = 0; run < 5; ++run) expect_right(layer, 16 * (i + 1));
+    for (int run = 0; run < 5; ++run) expect_right(layer, int64_t{16} * (i + 1));
   });
 }
 

@@ -19,6 +19,8 @@ namespace {
 
 using frontend::Instruction;
 
+constexpr int64_t kFloatBytes = 4;
+
 struct Emitted {
   TapTable table;
   Plan plan;
@@ -131,15 +133,15 @@ int64_t noted_offset(const Emitted& emitted, const CodeNote& note) {
   switch (note.kind) {
     case NoteKind::value:
     case NoteKind::d_value:
-      return 4 * (plan.packed_values ? note.tap : emitted.table.taps[note.tap].value);
+      return kFloatBytes * (plan.packed_values ? note.tap : emitted.table.taps[note.tap].value);
     case NoteKind::bias:
-      return int64_t{4} * note.row;
+      return kFloatBytes * note.row;
     case NoteKind::gathered:
-      return 4 * emitted.table.taps[note.tap].stream * plan.pitches.gathered;
+      return kFloatBytes * emitted.table.taps[note.tap].stream * plan.pitches.gathered;
     case NoteKind::own:
-      return 4 * note.row * plan.pitches.own;
+      return kFloatBytes * note.row * plan.pitches.own;
     case NoteKind::paired:
-      return 4 * note.row * plan.pitches.paired;
+      return kFloatBytes * note.row * plan.pitches.paired;
   }
   return -1;
 }

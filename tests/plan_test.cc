@@ -108,7 +108,7 @@ TEST(Plan, PartsAreBalancedByTaps) {
 
 TEST(Plan, OneDenseRowDoesNotDragOthersIntoItsPart) {
   std::vector<uint8_t> dense(size_t{400} * 4000, 0);
-  for (size_t column = 0; column < 4000; ++column) dense[200 * 4000 + column] = 1;
+  for (size_t column = 0; column < 4000; ++column) dense[size_t{200} * 4000 + column] = 1;
   for (size_t row = 0; row < 400; ++row) {
     for (size_t column = row % 3; column < 4000; column += 400) dense[row * 4000 + column] = 1;
   }

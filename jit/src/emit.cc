@@ -59,6 +59,24 @@ Stencil make_return() {
 
 }  // namespace
 
+const char* to_text(NoteKind kind) {
+  switch (kind) {
+    case NoteKind::value:
+      return "value";
+    case NoteKind::bias:
+      return "bias";
+    case NoteKind::gathered:
+      return "gathered";
+    case NoteKind::own:
+      return "own";
+    case NoteKind::paired:
+      return "paired";
+    case NoteKind::d_value:
+      return "d_value";
+  }
+  return "?";
+}
+
 int64_t resident_vector_offset(const Plan& plan, int vector) {
   if (vector == plan.vectors - 1) return plan.panel * kFloatBytes - kVectorBytes;
   return int64_t{vector} * kVectorBytes;

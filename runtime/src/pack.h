@@ -1,7 +1,7 @@
 // Packing: copies a piece of a strided (batch, features) view into streams, and back.
 //
-//     packed[(feature - first_feature) ... see below] holds samples start .. start+length of one
-//     feature contiguously; positions length .. padded_length are zero.
+//     panel.data[feature * pitch + t] = view(sample start + t, feature)      t < length
+//     panel.data[feature * pitch + t] = 0                                    length <= t < padded
 //
 // Row-major views are transposed in registers, 8x8 floats at a time. Compiled for AVX2; called
 // only where the CPU has it. Reads and writes exactly the elements of the view.

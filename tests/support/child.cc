@@ -54,7 +54,7 @@ bool deny_execute_gain() { return prctl(kSetMdwe, kRefuseExecGain, 0, 0, 0) == 0
 // Refuses mmap and mprotect with PROT_EXEC: EACCES, as SELinux does.
 bool deny_executable_memory() {
   constexpr auto kNumber = static_cast<uint32_t>(offsetof(seccomp_data, nr));
-  constexpr auto kProtection = static_cast<uint32_t>(offsetof(seccomp_data, args) + 2 * 8);
+  constexpr auto kProtection = static_cast<uint32_t>(offsetof(seccomp_data, args) + size_t{2} * 8);
   std::array<sock_filter, 8> filter = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 2, 0),

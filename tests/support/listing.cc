@@ -8,24 +8,6 @@
 namespace sparsejit::test {
 namespace {
 
-const char* to_text(NoteKind kind) {
-  switch (kind) {
-    case NoteKind::value:
-      return "value";
-    case NoteKind::bias:
-      return "bias";
-    case NoteKind::gathered:
-      return "gathered";
-    case NoteKind::own:
-      return "own";
-    case NoteKind::paired:
-      return "paired";
-    case NoteKind::d_value:
-      return "d_value";
-  }
-  return "?";
-}
-
 std::string note_text(const CodeNote& note) {
   const std::string tap = note.tap < 0 ? "" : fmt::format(" tap {}", note.tap);
   return fmt::format("{} row {}{}", to_text(note.kind), note.row, tap);

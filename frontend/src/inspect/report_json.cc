@@ -63,24 +63,6 @@ Json counts_json(std::span<const InstructionCount> counts) {
   return list;
 }
 
-const char* to_text(NoteKind kind) {
-  switch (kind) {
-    case NoteKind::value:
-      return "value";
-    case NoteKind::bias:
-      return "bias";
-    case NoteKind::gathered:
-      return "gathered";
-    case NoteKind::own:
-      return "own";
-    case NoteKind::paired:
-      return "paired";
-    case NoteKind::d_value:
-      return "d_value";
-  }
-  throw InternalError(fmt::format("note of unknown kind {}", static_cast<int>(kind)));
-}
-
 Json instruction_json(const Instruction& instruction, const std::string& annotation,
                       const KernelCode& code) {
   std::string bytes;

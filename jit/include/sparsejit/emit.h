@@ -36,6 +36,8 @@ using ChunkEntry = void (*)(const KernelArguments*);
 // What one displacement in the code refers to; kept when EmitOptions::notes is set.
 enum class NoteKind : uint8_t { value, bias, gathered, own, paired, d_value };
 
+const char* to_text(NoteKind kind);
+
 struct CodeNote {
   int64_t at = 0;  // byte offset of the 4-byte displacement in KernelCode::bytes
   NoteKind kind = NoteKind::value;
