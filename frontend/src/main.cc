@@ -4,11 +4,22 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "commands.h"
 #include "sparsejit/error.h"
 
 namespace {
+
+// CLI11 only says that a subcommand is missing.
+void validate_subcommand(const CLI::App& app, int argc, char** argv) {
+  constexpr const char* kExpected = "expected train, inspect, bench or info";
+  if (argc < 2) sparsejit::throw_error("no subcommand, {}", kExpected);
+  const std::string first = argv[1];
+  if (first.rfind('-', 0) != 0 && app.get_subcommand_no_throw(first) == nullptr) {
+    sparsejit::throw_error("\"{}\" is not a subcommand, {}", first, kExpected);
+  }
+}
 
 int run(int argc, char** argv) {
   CLI::App app{"Compiles sparse layers to AVX2 machine code, trains with them, measures them."};
@@ -19,6 +30,7 @@ int run(int argc, char** argv) {
   sparsejit::frontend::add_inspect_command(app);
   sparsejit::frontend::add_bench_command(app);
   sparsejit::frontend::add_info_command(app);
+  validate_subcommand(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
