@@ -16,7 +16,8 @@ void validate_subcommand(const CLI::App& app, int argc, char** argv) {
   constexpr const char* kExpected = "expected train, inspect, bench or info";
   if (argc < 2) sparsejit::throw_error("no subcommand, {}", kExpected);
   const std::string first = argv[1];
-  if (first.rfind('-', 0) != 0 && app.get_subcommand_no_throw(first) == nullptr) {
+  const auto known = app.get_subcommands([&](const CLI::App* s) { return s->get_name() == first; });
+  if (first.rfind('-', 0) != 0 && known.empty()) {
     sparsejit::throw_error("\"{}\" is not a subcommand, {}", first, kExpected);
   }
 }
