@@ -8,6 +8,7 @@
 #include "support/layer_case.h"
 #include "support/plans.h"
 #include "support/runtimes.h"
+#include "support/sanitized.h"
 
 namespace sparsejit::test {
 namespace {
@@ -115,6 +116,7 @@ const Mask& shared_mask() {
 }
 
 TEST_F(Engines, ResultsDoNotDependOnTheNumberOfThreads) {
+  const int runs = kSanitized ? 3 : 20;
   for (const Engine engine : available_engines()) {
     for (const int64_t batch : {16, 40, 100, 600}) {
       LayerCase layer_case = {.mask = shared_mask(), .batch = batch};
@@ -127,7 +129,7 @@ TEST_F(Engines, ResultsDoNotDependOnTheNumberOfThreads) {
         Runtime runtime(with_threads(threads));
         EXPECT_EQ(runtime.threads(), threads);
         const Layer layer = forced_layer(layer_case.mask, engine, runtime);
-        for (int run = 0; run < 20; ++run) {
+        for (int run = 0; run < runs; ++run) {
           expect_same_bits(run_layer(layer, layer_case).outputs, expected);
         }
       }

@@ -9,6 +9,7 @@
 #include "support/expect_error.h"
 #include "support/layer_case.h"
 #include "support/runtimes.h"
+#include "support/sanitized.h"
 
 namespace sparsejit::test {
 namespace {
@@ -177,12 +178,6 @@ TEST_F(SetMaskNative, FlippingBackIsACacheHit) {
   expect_right(layer, 16, 2);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   int64_t total = 0;
@@ -206,7 +201,7 @@ TEST_F(SetMaskNative, TenThousandChangesKeepMemoryFlat) {
   }
   EXPECT_GT(runtime.stats().evictions, static_cast<int64_t>(updates) * 9 / 10);
   expect_ran_on(layer, Engine::native);
-  if (kSanitized) return;  // sanitizers keep freed memory
+  if (kSanitized) return;
   EXPECT_LT(resident_bytes() - warm, 2 << 20);
 }
 

@@ -1,5 +1,6 @@
 // Option texts to numbers; see arguments.h. A number must fill its whole field: "12 " and "0x10"
-// are refused rather than half read.
+// are refused rather than half read. Sizes are limited here, where the text can still be quoted,
+// so that no later product of two dimensions overflows.
 #include "arguments.h"
 
 #include <charconv>

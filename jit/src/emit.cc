@@ -1,6 +1,7 @@
 // emit_kernel: the list of steps from a plan to bytes, and the pieces all emitters share.
 #include "sparsejit/emit.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "emitters.h"
@@ -117,12 +118,12 @@ void emit_stream_loop(Xbyak::CodeGenerator& as, const std::function<void()>& bod
   as.jl(loop);
 }
 
-void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, Xbyak::Ymm into,
+void emit_lane_sums(Xbyak::CodeGenerator& as, int first, int count, Xbyak::Ymm into,
                     Xbyak::Ymm scratch) {
-  const size_t count = sums.size();
-  as.vhaddps(into, sums[0], sums[count > 1 ? 1 : 0]);
+  const auto sum = [&](int i) { return Xbyak::Ymm(first + std::min(i, count - 1)); };
+  as.vhaddps(into, sum(0), sum(1));
   if (count > 2) {
-    as.vhaddps(scratch, sums[2], sums[count > 3 ? 3 : 2]);
+    as.vhaddps(scratch, sum(2), sum(3));
     as.vhaddps(into, into, scratch);
   } else {
     as.vhaddps(into, into, into);
@@ -156,7 +157,7 @@ void Operands::stored_sums(int64_t row, int64_t tap, int count, bool contiguous)
 
 bool Operands::are_contiguous(int64_t tap, int count) const {
   for (int i = 1; i < count; ++i) {
-    if (value_slot(tap + i) != value_slot(tap) + i * kFloatBytes) return false;
+    if (value_slot(tap + i) != value_slot(tap) + int64_t{i} * kFloatBytes) return false;
   }
   return true;
 }

@@ -80,9 +80,7 @@ class ResidentProductsEmitter {
 
   static Stencil make_reduce(int taps, bool contiguous) {
     StencilBuilder builder;
-    std::vector<Ymm> sums;
-    for (int i = 0; i < taps; ++i) sums.emplace_back(kFirstSum + i);
-    emit_lane_sums(builder.as(), sums, kReduced, kScratch);
+    emit_lane_sums(builder.as(), kFirstSum, taps, kReduced, kScratch);
     emit_store_sums(builder, taps, Xmm(kReduced.getIdx()), contiguous);
     return builder.finish();
   }

@@ -69,9 +69,7 @@ void emit_reduction(StencilBuilder& builder, const Plan& plan, int taps, int fir
   const Xmm reduced(kScratch0.getIdx());
   for (int at = 0; at < taps; at += 4) {
     const int count = std::min(4, taps - at);
-    std::vector<Ymm> sums;
-    for (int i = 0; i < count; ++i) sums.emplace_back(first_sum + at + i);
-    emit_lane_sums(builder.as(), sums, kScratch0, kScratch1);
+    emit_lane_sums(builder.as(), first_sum + at, count, kScratch0, kScratch1);
     if (plan.packed_values) {
       emit_add_to_memory(builder, count, reduced, Xmm(kScratch1.getIdx()));
     } else {

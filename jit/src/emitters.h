@@ -45,12 +45,13 @@ inline const Xbyak::Reg64 kSource = Xbyak::util::rax;    // resident family: one
 inline constexpr int kVectorBytes = 32;
 inline constexpr int kFloatBytes = 4;
 
-// Sums up to four vectors across their lanes into the low lanes of `into`, always in the order
+// Sums `count` (1 to 4) vectors from ymm`first` on across their lanes into the low lanes of `into`,
+// always in the order
 // ((l0+l1)+(l2+l3)) + ((l4+l5)+(l6+l7)). Clobbers `scratch`. Unused result lanes repeat others.
 //
 //     vhaddps into, s0, s1      vhaddps scratch, s2, s3      vhaddps into, into, scratch
 //     vextractf128 scratch, into, 1                          vaddps into, into, scratch
-void emit_lane_sums(Xbyak::CodeGenerator& as, std::span<const Xbyak::Ymm> sums, Xbyak::Ymm into,
+void emit_lane_sums(Xbyak::CodeGenerator& as, int first, int count, Xbyak::Ymm into,
                     Xbyak::Ymm scratch);
 
 // Stores the low `count` lanes of `sums` through slots: `contiguous` as consecutive floats through

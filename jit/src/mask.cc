@@ -42,6 +42,12 @@ void validate_length(size_t length, MaskShape shape, const char* what) {
   }
 }
 
+void validate_nnz(int64_t nnz) {
+  if (nnz > std::numeric_limits<int32_t>::max()) {
+    throw_error("mask: {} stored weights, expected at most 2^31-1", nnz);
+  }
+}
+
 void validate_row_begin(std::span<const int64_t> row_begin, size_t nnz, MaskShape shape) {
   if (static_cast<int64_t>(row_begin.size()) != shape.rows + 1) {
     throw_error("mask: {} row offsets for {} rows, expected {}", row_begin.size(), shape.rows,
@@ -86,9 +92,7 @@ MaskBuilder::MaskBuilder(MaskShape shape) : shape_(shape) { validate_shape(shape
 
 Mask MaskBuilder::finish() {
   SPARSEJIT_CHECK(static_cast<int64_t>(row_begin_.size()), ==, shape_.rows + 1);
-  if (columns_.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-    throw_error("mask: {} stored weights, expected at most 2^31-1", columns_.size());
-  }
+  validate_nnz(static_cast<int64_t>(columns_.size()));
   auto data = std::make_shared<Mask::Data>();
   data->shape = shape_;
   data->hash = hash_pattern(shape_, row_begin_, columns_);
@@ -151,6 +155,7 @@ Mask Mask::random(MaskShape shape, double sparsity, uint64_t seed) {
   std::mt19937_64 generator(seed);
   const int64_t total = shape.rows * shape.cols;
   int64_t wanted = std::llround((1.0 - sparsity) * static_cast<double>(total));
+  validate_nnz(wanted);
   for (int64_t r = 0, i = 0; r < shape.rows; ++r) {
     for (int64_t c = 0; c < shape.cols; ++c, ++i) {
       const double uniform = static_cast<double>(generator() >> 11) * 0x1p-53;

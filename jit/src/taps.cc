@@ -48,6 +48,7 @@ void verify_taps(const TapTable& table) {
   std::vector<bool> seen(table.taps.size(), false);
   for (int64_t row = 0; row < table.rows(); ++row) {
     SPARSEJIT_CHECK(table.row_begin[row], <=, table.row_begin[row + 1]);
+    SPARSEJIT_CHECK(table.row_begin[row + 1], <=, table.size());
     for (int64_t i = table.row_begin[row]; i < table.row_begin[row + 1]; ++i) {
       const Tap& tap = table.taps[i];
       SPARSEJIT_CHECK(tap.stream, >=, 0);

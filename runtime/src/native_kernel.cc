@@ -25,7 +25,7 @@ void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t fir
   }
   for (int32_t part = first_part; part < last_part; ++part) {
     const uint8_t* code = range_->begin() + chunk_begin_[block * plan_.parts() + part];
-    reinterpret_cast<ChunkEntry>(reinterpret_cast<uintptr_t>(code))(&arguments);
+    reinterpret_cast<ChunkEntry>(const_cast<uint8_t*>(code))(&arguments);
   }
 }
 

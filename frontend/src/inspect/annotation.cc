@@ -1,5 +1,6 @@
-// One text for each kind of note, and for products one from what the registers hold; see
-// annotation.h.
+// One text for each kind of note; products get theirs from what the registers hold, the entry of a
+// chunk from the layout of KernelArguments; see annotation.h. Which floats of a stream an access
+// covers is computed from its displacement, so a wrong displacement shows.
 #include "inspect/annotation.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,6 @@
 // Zydis decodes and formats; notes are merged in by one walk, both being ascending by offset.
+// Operands are decoded only where text is wanted. Nops lose their operands, which say nothing but
+// how long the nop is.
 #include "inspect/disassembly.h"
 
 #include <Zydis/Zydis.h>

@@ -55,7 +55,8 @@ struct ByteRange {
 
 ByteRange chunk_range(const KernelCode& code, int64_t chunk);
 
-// Formatting costs ten times the decoding; statistics over megabytes of code go without.
+// Text triples the time (320 instead of 115 ns an instruction on Zen 4): statistics over megabytes
+// of code go without.
 enum class InstructionText { none, intel };
 
 std::vector<Instruction> disassemble(const KernelCode& code, ByteRange range,

@@ -1,4 +1,5 @@
-// See held_notes.h. Any write to a register forgets what it held.
+// See held_notes.h. Any write to a register forgets what it held; only loads and lea give it
+// something to hold. A sum in a register belongs to no single tap, so arithmetic leaves nothing.
 #include "inspect/held_notes.h"
 
 namespace sparsejit::frontend {

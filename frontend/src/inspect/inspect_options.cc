@@ -1,4 +1,6 @@
-// Reads and checks the options of `inspect`; see inspect_options.h.
+// Options of `inspect`; see inspect_options.h. CLI11 checks what can be said of one option alone,
+// validate_options what depends on several, validate_choice what depends on the plan. Each message
+// names the option, the value seen and what was expected.
 #include "inspect/inspect_options.h"
 
 #include "arguments.h"

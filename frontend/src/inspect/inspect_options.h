@@ -1,4 +1,9 @@
-// Options of `inspect`, as given and as checked.
+// Options of `inspect`: read by CLI11, checked here, turned into a mask and a layer's options.
+//
+//     add_inspect_options -> validate_options -> make_mask, layer_options -> (plans) ->
+//     validate_choice
+//
+// Every check comes before anything is printed or written.
 #pragma once
 
 #include <CLI/CLI.hpp>

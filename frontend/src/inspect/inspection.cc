@@ -1,4 +1,6 @@
-// Asks a layer for its plans, then emits them like the layer did; see inspection.h.
+// Asks a layer for its plans, then emits them like the layer did; see inspection.h. The layer gets
+// a runtime of its own, told that the machine has AVX2: compiling needs none, and a code budget or
+// a refused mapping shows up as the reason a user's layer would give.
 #include "inspect/inspection.h"
 
 #include <algorithm>

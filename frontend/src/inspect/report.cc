@@ -1,4 +1,6 @@
-// Mask, plan, sizes and histogram sections; see report.h.
+// Mask, plan, sizes and histogram sections; see report.h. Sizes are those of the emitted code with
+// the padding between chunks; "estimated" compares the plan's estimate, which the code budget is
+// first held against, with them.
 #include "inspect/report.h"
 
 #include <fmt/format.h>

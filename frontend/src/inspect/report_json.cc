@@ -1,4 +1,6 @@
 // Plain data to JSON; see report_json.h. Byte offsets are numbers, code bytes hexadecimal text.
+// Instructions with a note carry it as numbers (kind, row, tap, displacement), so that a script can
+// check the annotation against the mask.
 #include "inspect/report_json.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // Notes give the first and last instruction; the un-noted ones around them are shared out at the
-// branches: a branch back into a row ends that row's code.
+// branches: a branch back into a row ends that row's code, and what follows leads up to the next.
+// Interleaved rows keep to their notes.
 #include "inspect/row_code.h"
 
 #include <algorithm>

@@ -54,7 +54,7 @@ struct Pitches {
 struct KernelRequest {
   KernelKind kind = KernelKind::accumulate;
   int64_t length = 0;        // floats of a stream, at least one vector
-  Pitches pitches;           // 0: the operand is packed, the plan chooses its pitch
+  Pitches pitches{};         // 0: the operand is packed, the plan chooses its pitch
   bool interpreted = false;  // planned for intrinsics: short streams pay differently
   bool operator==(const KernelRequest&) const = default;
 };

@@ -17,9 +17,9 @@ struct RuntimeOptions {
   int threads = 0;  // threads that execute a layer, the caller's included; 0: all cores
   int64_t code_budget_bytes = int64_t{256} << 20;  // code kept in memory; 0: generate none
   // Receives one line for each thing worth a warning; the library itself never prints.
-  std::function<void(const std::string&)> log;
+  std::function<void(const std::string&)> log{};
   // What plans believe of the machine; empty: the real one. For tests and experiments.
-  std::shared_ptr<const MachineModel> machine;
+  std::shared_ptr<const MachineModel> machine{};
 };
 
 struct RuntimeStats {
