@@ -11,6 +11,7 @@
 // All outputs are overwritten, never added to. A pruned weight does not touch its input: a NaN in
 // x reaches only outputs with a stored weight in its column, where a dense product would spread
 // it to all (0 * NaN). Gradients exist at stored weights only.
+// Where dy is infinite in the last samples, a gradient of a value may be NaN instead of infinite.
 //
 // Engines: native runs generated code, interpreted runs the same plan with AVX2 intrinsics,
 // portable is plain C++. native and interpreted agree bit for bit; portable agrees within
