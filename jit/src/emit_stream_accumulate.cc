@@ -15,8 +15,8 @@
 //
 // With a tail, the last vector of the panel, at [... + r10 + ...], is computed before the loop in
 // ymm14, which carries it from group to group, and stored after it. Where it overlaps the loop both
-// compute the same bits. (One body for both, entered twice, costs two mispredicted branches a
-// group: 27 instead of 25 ms on the 80% layer of bench/README.md.)
+// compute the same bits. (One body entered twice is less code but two more branches a group; it was
+// no faster on long streams, bench/README.md, and short ones would feel the branches more.)
 //
 // One accumulator suffices: iterations are independent and the processor overlaps several. The
 // order of the sum is bias, then taps in table order, whatever the grouping.
