@@ -83,9 +83,9 @@ TEST(Mask, ShortNameIsSixteenHexadecimalDigits) {
 TEST(MaskRandom, StoresExactlyTheRoundedCount) {
   for (const MaskShape shape : {MaskShape{1, 1}, {7, 13}, {64, 576}, {1, 1000}, {1000, 1}}) {
     for (const double sparsity : {0.0, 0.05, 0.5, 0.8, 0.95, 0.99, 0.999, 1.0}) {
-      const auto total = static_cast<double>(shape.rows * shape.cols);
+      const auto total = static_cast<double>(shape.rows() * shape.cols());
       EXPECT_EQ(Mask::random(shape, sparsity, 5).nnz(), std::llround((1.0 - sparsity) * total))
-          << shape.rows << "x" << shape.cols << " at " << sparsity;
+          << shape.rows() << "x" << shape.cols() << " at " << sparsity;
     }
   }
 }

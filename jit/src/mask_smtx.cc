@@ -72,7 +72,7 @@ Mask Mask::from_smtx(std::string_view text, std::string_view source) {
     validate_shape(shape);
     const std::vector<int64_t> row_begin = parse_numbers(row_line, 2, source);
     const std::vector<int64_t> columns = parse_numbers(column_line, 3, source);
-    validate_count(row_begin, shape.rows + 1, "row offsets", source);
+    validate_count(row_begin, shape.rows() + 1, "row offsets", source);
     validate_count(columns, header[2], "column indices", source);
     const size_t more = text.find_first_not_of(" \t\r\n");
     if (more != std::string_view::npos) {

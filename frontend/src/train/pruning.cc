@@ -36,12 +36,12 @@ std::vector<int64_t> stored_positions(const Mask& mask) {
 
 // `positions` ascending and distinct.
 Mask mask_from_positions(const std::vector<int64_t>& positions, MaskShape shape) {
-  std::vector<int64_t> row_begin(static_cast<size_t>(shape.rows) + 1, 0);
+  std::vector<int64_t> row_begin(static_cast<size_t>(shape.rows()) + 1, 0);
   std::vector<int64_t> columns;
   columns.reserve(positions.size());
   for (const int64_t position : positions) {
-    ++row_begin[static_cast<size_t>(position / shape.cols) + 1];
-    columns.push_back(position % shape.cols);
+    ++row_begin[static_cast<size_t>(position / shape.cols()) + 1];
+    columns.push_back(position % shape.cols());
   }
   for (size_t row = 1; row < row_begin.size(); ++row) row_begin[row] += row_begin[row - 1];
   return Mask::from_csr(row_begin, columns, shape);

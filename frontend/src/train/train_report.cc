@@ -75,7 +75,7 @@ std::string describe_result(const TrainResult& result, const TrainOptions& optio
   int64_t code_bytes = 0;
   for (const LayerSummary& layer : result.hidden) {
     stored += layer.stored;
-    positions += layer.shape.rows * layer.shape.cols;
+    positions += layer.shape.rows() * layer.shape.cols();
     for (const KernelReport& kernel : layer.kernels) code_bytes += kernel.code_bytes;
   }
   const RuntimeStats& stats = result.stats;

@@ -1,6 +1,6 @@
 // Mask: which weights of a layer are stored. Pattern only, no values.
 //
-// A mask is immutable and cheap to copy (shared storage). Rows are output units. Stored weights
+// A mask is immutable and cheap to copy (shared storage). Rows are output units or channels. Stored weights
 // are numbered in row-major order of the mask; that number is the weight's *value index*, so an
 // array of values is exactly `weight[mask]` in NumPy or PyTorch.
 //
@@ -27,12 +27,21 @@ struct MaskHash {
   bool operator==(const MaskHash&) const = default;
 };
 
-// Shape of a linear layer's weight: `rows` output features times `cols` input features.
+// Shape of a weight, in PyTorch's order. Linear: {out, in}. Convolution: {out channels, input
+// channels of one group, kernel height, kernel width}; a row of the mask is one output channel with
+// its columns ordered (input channel, kernel row, kernel column).
 struct MaskShape {
-  int64_t rows = 0;
-  int64_t cols = 0;
+  int64_t out = 0;
+  int64_t in = 0;
+  int64_t kernel_h = 1;
+  int64_t kernel_w = 1;
+  int64_t rows() const { return out; }
+  int64_t cols() const { return in * kernel_h * kernel_w; }
   bool operator==(const MaskShape&) const = default;
 };
+
+// "3072x768", "256x128x3x3"
+std::string to_text(const MaskShape& shape);
 
 class Mask {
  public:
@@ -50,13 +59,18 @@ class Mask {
   // `source` names the text in error messages.
   static Mask from_smtx(std::string_view text, std::string_view source = "smtx text");
   static Mask load_smtx(const std::string& path);
+  // The same stored weights with another meaning of rows and columns: `shape` has as many of both.
+  Mask reshaped(const MaskShape& shape) const;
+  // A convolution's mask from a matrix whose columns are ordered (kernel row, kernel column, input
+  // channel), as .smtx files of convolutions are: column = (kh * kernel_w + kw) * in + channel.
+  static Mask from_channels_last(const Mask& matrix, const MaskShape& shape);
   // Exactly round((1-sparsity)*rows*cols) entries, every choice equally likely; the same seed
   // gives the same mask on every machine. 0 <= sparsity <= 1.
   static Mask random(MaskShape shape, double sparsity, uint64_t seed);
 
   int64_t rows() const;
-  int64_t cols() const;
-  MaskShape shape() const { return {rows(), cols()}; }
+  int64_t cols() const;  // in * kernel_h * kernel_w
+  const MaskShape& shape() const;
   int64_t nnz() const;
   double sparsity() const;  // share of entries not stored, 0 for an empty shape
 

@@ -7,11 +7,16 @@
 //     MaskChange change = layer.set_mask(new_mask);
 //     values = change.move(values);
 //
+//     Mask mask = Mask::from_nonzeros(weight, {256, 128, 3, 3});  // out, in / groups, kernel h, w
+//     Layer conv = compile_layer(mask, Conv2d{.stride = 2, .padding = 1});
+//     conv.run_forward(nchw(x, n, 128, h, w), values, bias, nchw(y, n, 256, h / 2, w / 2));
+//
 // Values are the stored weights in row-major order of the mask (`weight[mask]`), float32.
 // All outputs are overwritten, never added to. A pruned weight does not touch its input: a NaN in
 // x reaches only outputs with a stored weight in its column, where a dense product would spread
 // it to all (0 * NaN). Gradients exist at stored weights only.
-// Where dy is infinite in the last samples, a gradient of a value may be NaN instead of infinite.
+// Where dy is infinite in the last samples, a gradient of a value may be NaN instead of infinite;
+// padding of a convolution counts as zeros that are multiplied, as in dense.
 //
 // Engines: native runs generated code, interpreted runs the same plan with AVX2 intrinsics,
 // portable is plain C++. native and interpreted agree bit for bit; portable agrees within
@@ -30,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsejit/conv2d.h"
 #include "sparsejit/mask.h"
 #include "sparsejit/plan.h"
 #include "sparsejit/runtime.h"
@@ -40,6 +46,8 @@ namespace sparsejit {
 enum class Engine { automatic, native, interpreted, portable };
 const char* to_text(Engine engine);
 
+// feature_major: each feature's samples are adjacent; of images, NCHW. row_major: each sample's
+// features are adjacent; of images, channels-last.
 enum class Layout { feature_major, row_major };
 
 struct LayerOptions {
@@ -51,6 +59,11 @@ struct LayerOptions {
   int64_t batch = 0;
   Layout layout = Layout::feature_major;
   int64_t pitch = 0;
+  // Convolutions with batch > 0: the size of the input images they are compiled for.
+  ImageSize image{};
+  // y = max(0, ...), in the kernels. run_backward then needs the y of run_forward: the gradient
+  // passes where y > 0 (or NaN).
+  bool relu = false;
   Runtime* runtime = nullptr;  // null: Runtime::shared()
 };
 
@@ -75,7 +88,11 @@ struct MaskChange {
 struct KernelReport {
   Pass pass = Pass::forward;
   bool want_dx = true;  // backward
-  int64_t batch = 0;
+  int64_t batch = 0;  // samples or images
+  ImageSize image{};  // input of a convolution
+  // Images whose streams are laid end to end: one where they are used in place or large, more where
+  // small ones are merged. Of a linear layer: samples of a panel.
+  int64_t images_per_slab = 0;
   Engine engine = Engine::automatic;  // automatic while still measuring
   std::string reason;
   std::vector<Plan> plans;  // of the steps the engine takes
@@ -92,15 +109,27 @@ class Layer {
                    TensorView y) const;
 
   // d_values nnz; dx may be empty (TensorView{}) when no gradient of the input is needed, d_bias
-  // may be empty too.
+  // may be empty too. `y`: of layers with ReLU, what run_forward wrote.
   void run_backward(ConstTensorView x, ConstTensorView dy, std::span<const float> values,
-                    TensorView dx, std::span<float> d_values, std::span<float> d_bias) const;
+                    TensorView dx, std::span<float> d_values, std::span<float> d_bias,
+                    ConstTensorView y = {}) const;
+
+  // The same for convolutions: x (images, in * groups, h, w), y (images, rows, output_size). The
+  // size of the images may differ from call to call.
+  void run_forward(ConstImageView x, std::span<const float> values, std::span<const float> bias,
+                   ImageView y) const;
+  void run_backward(ConstImageView x, ConstImageView dy, std::span<const float> values,
+                    ImageView dx, std::span<float> d_values, std::span<float> d_bias,
+                    ConstImageView y = {}) const;
 
   // Replaces the mask (same shape). Kernels for the shapes seen so far are made ready for the new
   // mask; an unchanged mask costs a comparison.
   MaskChange set_mask(const Mask& mask);
 
   const Mask& mask() const;
+  bool is_conv2d() const;
+  const Conv2d& conv2d() const;  // padding 'same' as numbers; the default for linear layers
+  ImageSize output_size(ImageSize input) const;
   std::vector<KernelReport> report() const;
   std::string explain() const;  // the report as text
 
@@ -114,7 +143,10 @@ class Layer {
   std::unique_ptr<Impl> impl_;
 };
 
+// A linear layer; the mask's kernel is 1x1.
 Layer compile_layer(const Mask& mask, const LayerOptions& options = {});
+// A convolution; a mask {OC, IC / groups, KH, KW}.
+Layer compile_layer(const Mask& mask, const Conv2d& conv, const LayerOptions& options = {});
 
 // The value index map from one mask to another of the same shape; what set_mask returns, without
 // a layer.

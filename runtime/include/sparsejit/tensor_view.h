@@ -40,4 +40,43 @@ BasicTensorView<T> feature_major(T* data, int64_t batch, int64_t features, int64
   return {data, batch, features, 1, pitch == 0 ? batch : pitch};
 }
 
+// Images of a convolution: (images, channels, height, width) in PyTorch's order, any strides.
+// NCHW planes without gaps are used without a copy where the convolution allows it (1x1, stride 1).
+template <typename T>
+struct BasicImageView {
+  T* data = nullptr;
+  int64_t images = 0;
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t image_stride = 0;
+  int64_t channel_stride = 0;
+  int64_t row_stride = 0;
+  int64_t pixel_stride = 0;  // between consecutive pixels of a row
+
+  operator BasicImageView<const T>() const requires(!std::is_const_v<T>) {
+    return {data,         images,         channels,   height,      width,
+            image_stride, channel_stride, row_stride, pixel_stride};
+  }
+  bool empty() const { return data == nullptr; }
+};
+
+using ImageView = BasicImageView<float>;
+using ConstImageView = BasicImageView<const float>;
+
+// Contiguous NCHW: data[((image * channels + channel) * height + row) * width + column].
+template <typename T>
+BasicImageView<T> nchw(T* data, int64_t images, int64_t channels, int64_t height, int64_t width) {
+  return {data,           images,     channels, height, width, channels * height * width,
+          height * width, width,      1};
+}
+
+// Contiguous channels-last: data[((image * height + row) * width + column) * channels + channel].
+template <typename T>
+BasicImageView<T> channels_last(T* data, int64_t images, int64_t channels, int64_t height,
+                                int64_t width) {
+  return {data, images, channels, height, width, height * width * channels, 1, width * channels,
+          channels};
+}
+
 }  // namespace sparsejit
