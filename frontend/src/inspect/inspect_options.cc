@@ -4,7 +4,7 @@
 #include "inspect/inspect_options.h"
 
 #include "arguments.h"
-#include "bench/output_file.h"
+#include "output_file.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {

@@ -1,0 +1,90 @@
+// Splitting and checking; see option_values.h.
+#include "bench/option_values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "arguments.h"
+#include "sparsejit/error.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+std::string join(std::span<const char* const> words) {
+  std::string joined;
+  for (const char* word : words) joined += (joined.empty() ? "" : ", ") + std::string(word);
+  return joined;
+}
+
+}  // namespace
+
+std::vector<int64_t> parse_whole_numbers(const std::string& text, std::string_view option,
+                                         int64_t smallest, int64_t largest) {
+  std::vector<int64_t> numbers;
+  for (const double number : parse_number_list(text, option)) {
+    if (!(number >= static_cast<double>(smallest) && number <= static_cast<double>(largest)) ||
+        number != std::floor(number)) {
+      throw_error("{}: {} is out of range, expected a whole number from {} to {}", option, number,
+                  smallest, largest);
+    }
+    numbers.push_back(static_cast<int64_t>(number));
+  }
+  return numbers;
+}
+
+int64_t parse_whole_number(const std::string& text, std::string_view option, int64_t smallest,
+                           int64_t largest) {
+  const std::vector<int64_t> numbers = parse_whole_numbers(text, option, smallest, largest);
+  if (numbers.size() != 1) throw_error("{}: \"{}\" is a list, expected one number", option, text);
+  return numbers.front();
+}
+
+std::vector<int> parse_words(std::string_view text, std::string_view option,
+                             std::span<const char* const> known) {
+  std::vector<bool> seen(known.size());
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view word = text.substr(begin, comma - begin);
+    const auto found = std::find(known.begin(), known.end(), word);
+    if (found == known.end()) {
+      throw_error("{}: \"{}\" is unknown, expected one or more of {}", option, word, join(known));
+    }
+    seen[static_cast<size_t>(found - known.begin())] = true;
+    begin = comma + 1;
+  }
+  std::vector<int> positions;
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (seen[i]) positions.push_back(static_cast<int>(i));
+  }
+  return positions;
+}
+
+int parse_word(std::string_view text, std::string_view option, std::span<const char* const> known) {
+  const std::vector<int> positions = parse_words(text, option, known);
+  if (positions.size() != 1) throw_error("{}: \"{}\" is a list, expected one word", option, text);
+  return positions.front();
+}
+
+std::vector<int64_t> parse_product(std::string_view text, std::string_view option,
+                                   std::string_view form, int64_t smallest, int64_t largest) {
+  std::vector<int64_t> numbers;
+  const auto wanted = static_cast<size_t>(std::count(form.begin(), form.end(), 'x') + 1);
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('x', begin), text.size());
+    int64_t number = 0;
+    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, number);
+    if (error != std::errc{} || stop != text.data() + end || number < smallest ||
+        number > largest) {
+      break;
+    }
+    numbers.push_back(number);
+    begin = end + 1;
+    if (end == text.size() && numbers.size() == wanted) return numbers;
+  }
+  throw_error("{}: \"{}\" is not {}, expected {} whole number{} from {} to {}", option, text, form,
+              wanted, wanted == 1 ? "" : "s joined by x, each", smallest, largest);
+}
+
+}  // namespace sparsejit::frontend
