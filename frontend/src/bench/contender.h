@@ -56,8 +56,11 @@ ContenderResult make_paper_contender(Problem& problem, const Runtime& runtime);
 // OpenBLAS with the runtime's number of threads, each pass on the layout that is faster for it.
 ContenderResult make_dense_contender(Problem& problem, const Runtime& runtime);
 
-// Either of the paper's kernels for convolutions, whichever is faster for the pass; one thread.
-ContenderResult make_paper_conv_contender(Problem& problem, const Runtime& runtime);
+// Either of the paper's kernels for convolutions; one thread. Without `kernel` whichever is faster
+// for the pass.
+enum class PaperKernel { rows, batch_innermost };
+ContenderResult make_paper_conv_contender(Problem& problem, const Runtime& runtime,
+                                          std::optional<PaperKernel> kernel = {});
 
 // oneDNN with the runtime's number of threads, in layouts of its own choice.
 ContenderResult make_dense_conv_contender(Problem& problem, const Runtime& runtime);

@@ -13,8 +13,6 @@
 namespace sparsejit::frontend {
 namespace {
 
-enum class PaperKernel { rows, batch };
-
 struct PermutedTensors {
   AlignedFloats x;
   AlignedFloats dy;
@@ -115,9 +113,10 @@ PaperKernel faster_kernel(PaperConvLayer& layer, Pass pass) {
   const auto seconds = [&](PaperKernel kernel) {
     return best_trial_seconds([&] { paper_run(layer, pass, kernel); });
   };
-  const double batch = seconds(PaperKernel::batch);
-  return rows_can_run(layer.problem) && seconds(PaperKernel::rows) <= batch ? PaperKernel::rows
-                                                                            : PaperKernel::batch;
+  const double batch = seconds(PaperKernel::batch_innermost);
+  return rows_can_run(layer.problem) && seconds(PaperKernel::rows) <= batch
+             ? PaperKernel::rows
+             : PaperKernel::batch_innermost;
 }
 
 std::string kernel_text(PaperKernel kernel, const Problem& problem) {
@@ -128,9 +127,13 @@ std::string kernel_text(PaperKernel kernel, const Problem& problem) {
 
 }  // namespace
 
-ContenderResult make_paper_conv_contender(Problem& problem, const Runtime& runtime) {
+ContenderResult make_paper_conv_contender(Problem& problem, const Runtime& runtime,
+                                          std::optional<PaperKernel> kernel) {
   if (!runtime.machine().avx2_fma) return {std::nullopt, "this CPU lacks AVX2 or FMA"};
   if (runtime.threads() > 1) return {std::nullopt, "it runs on one thread only"};
+  if (kernel == PaperKernel::rows && !rows_can_run(problem)) {
+    return {std::nullopt, "rows needs a column stride of 1"};
+  }
   const auto layer =
       std::make_shared<PaperConvLayer>(PaperConvLayer{problem, list_taps(problem), {}});
   layer->permuted = allocate_permuted(*layer);
@@ -141,7 +144,7 @@ ContenderResult make_paper_conv_contender(Problem& problem, const Runtime& runti
   contender.engine = BenchEngine::paper_loop;
   for (const Pass pass : kBothPasses) {
     const size_t p = index_of(pass);
-    kernels[p] = faster_kernel(*layer, pass);
+    kernels[p] = kernel ? *kernel : faster_kernel(*layer, pass);
     contender.ran_on[p] = kernel_text(kernels[p], problem);
   }
   contender.run = [layer, kernels](Pass pass) { paper_run(*layer, pass, kernels[index_of(pass)]); };
