@@ -101,7 +101,7 @@ TEST(BenchOptions, WrongGeometryNamesOptionValueAndExpectation) {
 TEST(BenchOptions, GeometryWithoutAConvolutionIsRefused) {
   BenchTexts texts;
   texts.conv.stride = "2";
-  expect_error([&] { parse_bench_options(texts); }, {"--stride", "--conv"});
+  expect_error([&] { parse_bench_options(texts); }, {"--stride: 2", "--conv"});
   BenchTexts smtx;
   smtx.smtx_conv = "3x7x7";
   expect_error([&] { parse_bench_options(smtx); }, {"--smtx-conv", "3x7x7", "--mask"});
@@ -153,6 +153,9 @@ TEST(BenchOptions, MaskFilesGiveShapeAndSparsity) {
   EXPECT_EQ(layer_text(conv), "4x16x3x3 on 5x5, batch 16");
   EXPECT_EQ(conv.mask, Mask::from_channels_last(matrix, {16, 4, 3, 3}));
 
+  texts.mask = file.path() + ".none";
+  expect_error([&] { parse_bench_options(texts); }, {"--mask", texts.mask.value()});
+  texts.mask = file.path();
   texts.smtx_conv = "5x3x3";
   expect_error([&] { parse_bench_options(texts); }, {"--smtx-conv", "5x3x3", "36"});
   texts.smtx_conv = "4x3x3";

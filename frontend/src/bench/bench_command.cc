@@ -50,7 +50,7 @@ std::vector<WorkloadResults> run_workloads(const BenchOptions& options, const Be
                                            std::FILE* table) {
   const ProgressLine line;
   std::vector<WorkloadResults> groups;
-  if (options.network) print(table, network_header());
+  if (options.network) print(table, network_header(*options.network, options.workloads.front()));
   for (size_t i = 0; i < options.workloads.size(); ++i) {
     const auto progress = [&](const std::string& step) {
       line.show(fmt::format("[{}/{}] {}", i + 1, options.workloads.size(), step));

@@ -82,12 +82,12 @@ Workload make_layer_of(const ConvTexts& texts, const MaskShape& shape, int64_t g
 
 }  // namespace
 
-const char* ConvTexts::first_geometry_option() const {
-  if (image) return "--image";
-  if (stride) return "--stride";
-  if (padding) return "--padding";
-  if (dilation) return "--dilation";
-  return groups ? "--groups" : nullptr;
+void ConvTexts::refuse_geometry(const char* expectation) const {
+  refuse(typed(image), "--image", expectation);
+  refuse(typed(stride), "--stride", expectation);
+  refuse(typed(padding), "--padding", expectation);
+  refuse(typed(dilation), "--dilation", expectation);
+  refuse(typed(groups), "--groups", expectation);
 }
 
 std::vector<Workload> parse_convs(const ConvTexts& texts) {

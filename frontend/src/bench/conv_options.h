@@ -18,8 +18,8 @@ struct ConvTexts {
   std::optional<std::string> dilation;
   std::optional<std::string> groups;
 
-  // The first option that only convolutions have, --conv aside; null when none was given.
-  const char* first_geometry_option() const;
+  // Error if one of them, --conv aside, was given.
+  void refuse_geometry(const char* expectation) const;
 };
 
 // One layer for each --conv, without batch and sparsity.

@@ -59,12 +59,14 @@ std::string block_heading(const NetworkTotal& total) {
 
 }  // namespace
 
-std::string network_header() {
-  return fmt::format(
-      "\n{:>3} {:<46} {:<4} {:>8}  {:>7} {:>7} {:>8} {:>8}  {:>7} {:>7} {:>8} {:>10} "
-      "{:>7}\n",
-      "n", "layer", "", "forward", "x dense", "x paper", "x interp", "backward", "x dense",
-      "x paper", "x interp", "code", "ms");
+std::string network_header(Suite suite, const Workload& layer) {
+  return fmt::format("\n{}, batch {}, sparsity {:.6g}\n", to_text(suite), layer.batch,
+                     layer.sparsity) +
+         fmt::format(
+             "{:>3} {:<46} {:<4} {:>8}  {:>7} {:>7} {:>8} {:>8}  {:>7} {:>7} {:>8} {:>10} "
+             "{:>7}\n",
+             "n", "layer", "", "forward", "x dense", "x paper", "x interp", "backward", "x dense",
+             "x paper", "x interp", "code", "ms");
 }
 
 std::string network_lines(const WorkloadResults& group) {

@@ -1,5 +1,6 @@
 // The table of a network: one line for each distinct layer, then the sums.
 //
+//     resnet50, batch 16, sparsity 0.95
 //     n  layer                          forward x dense x paper x interp  backward ...      code
 //     3  64x64x3x3 on 56x56, padding 1   4.123*    3.20    2.10     1.30    7.456* ...   9.4 MiB
 //     ...
@@ -16,7 +17,8 @@
 
 namespace sparsejit::frontend {
 
-std::string network_header();
+// `layer`: any of the network's.
+std::string network_header(Suite suite, const Workload& layer);
 // A line for each state.
 std::string network_lines(const WorkloadResults& group);
 std::string network_totals_table(std::span<const NetworkTotal> totals);

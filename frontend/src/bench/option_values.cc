@@ -62,9 +62,11 @@ std::vector<int> parse_words(std::string_view text, std::string_view option,
 }
 
 int parse_word(std::string_view text, std::string_view option, std::span<const char* const> known) {
-  const std::vector<int> positions = parse_words(text, option, known);
-  if (positions.size() != 1) throw_error("{}: \"{}\" is a list, expected one word", option, text);
-  return positions.front();
+  const auto found = std::find(known.begin(), known.end(), text);
+  if (found == known.end()) {
+    throw_error("{}: \"{}\" is unknown, expected one of {}", option, text, join(known));
+  }
+  return static_cast<int>(found - known.begin());
 }
 
 std::vector<int64_t> parse_product(std::string_view text, std::string_view option,
@@ -85,6 +87,16 @@ std::vector<int64_t> parse_product(std::string_view text, std::string_view optio
   }
   throw_error("{}: \"{}\" is not {}, expected {} whole number{} from {} to {}", option, text, form,
               wanted, wanted == 1 ? "" : "s joined by x, each", smallest, largest);
+}
+
+const std::string* typed(const std::optional<std::string>& text) { return text ? &*text : nullptr; }
+
+const std::string* typed(const std::vector<std::string>& texts) {
+  return texts.empty() ? nullptr : &texts.front();
+}
+
+void refuse(const std::string* text, const char* option, const char* expectation) {
+  if (text != nullptr) throw_error("{}: {}, expected {}", option, *text, expectation);
 }
 
 }  // namespace sparsejit::frontend

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,5 +27,12 @@ std::vector<int> parse_words(std::string_view text, std::string_view option,
                              std::span<const char* const> known);
 // One word -> its position in `known`.
 int parse_word(std::string_view text, std::string_view option, std::span<const char* const> known);
+
+// What was typed for an option, null when nothing was; of a list its first.
+const std::string* typed(const std::optional<std::string>& text);
+const std::string* typed(const std::vector<std::string>& texts);
+
+// For an option that another one leaves no room for: Error if `text` is not null.
+void refuse(const std::string* text, const char* option, const char* expectation);
 
 }  // namespace sparsejit::frontend

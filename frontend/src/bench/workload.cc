@@ -40,9 +40,11 @@ std::string layer_name(const Workload& workload) {
   return fmt::format("{}x{}x{}", name, workload.conv->kernel.h, workload.conv->kernel.w);
 }
 
-std::string geometry_text(const ConvGeometry& geometry) {
-  const Conv2d& conv = geometry.conv;
-  std::string text = "on " + to_text(geometry.image);
+std::string layer_geometry(const Workload& workload) {
+  std::string text = layer_name(workload);
+  if (!workload.conv) return text;
+  const Conv2d& conv = workload.conv->conv;
+  text += " on " + to_text(workload.conv->image);
   if (conv.stride != PerAxis(1)) text += ", stride " + to_text(conv.stride);
   if (conv.padding != Padding2d(0)) text += ", padding " + to_text(conv.padding);
   if (conv.dilation != PerAxis(1)) text += ", dilation " + to_text(conv.dilation);
@@ -51,9 +53,8 @@ std::string geometry_text(const ConvGeometry& geometry) {
 }
 
 std::string layer_text(const Workload& workload) {
-  const std::string geometry =
-      workload.conv ? fmt::format(" {},", geometry_text(*workload.conv)) : "";
-  return fmt::format("{}{} batch {}", layer_name(workload), geometry, workload.batch);
+  return fmt::format("{}{} batch {}", layer_geometry(workload), workload.conv ? "," : "",
+                     workload.batch);
 }
 
 const char* layout_name(const Workload& workload, Layout layout) {

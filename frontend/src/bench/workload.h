@@ -62,8 +62,8 @@ MaskShape weight_shape(const Workload& workload);
 std::string layer_name(const Workload& workload);
 // "768x3072 batch 902", "128x256x3x3 on 7x7, padding 1, batch 8"
 std::string layer_text(const Workload& workload);
-// "on 7x7, stride 2, padding 1x0": of a convolution, leaving out what is the default.
-std::string geometry_text(const ConvGeometry& geometry);
+// The same without the batch: what is distinct about a layer of a network.
+std::string layer_geometry(const Workload& workload);
 std::string to_text(PerAxis value);      // "2", "2x1"
 std::string to_text(ImageSize size);     // "7x7"
 std::string to_text(Padding2d padding);  // "1", "1x0", "0,1,0,1" (top, bottom, left, right)

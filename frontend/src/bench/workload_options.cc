@@ -27,26 +27,22 @@ std::vector<double> parse_sparsities(const BenchTexts& texts, std::vector<double
   return sparsities;
 }
 
-// What was typed for an option, null when nothing was; of a list its first.
-const std::string* typed(const std::optional<std::string>& text) { return text ? &*text : nullptr; }
-const std::string* typed(const std::vector<std::string>& texts) {
-  return texts.empty() ? nullptr : &texts.front();
-}
-
-// For an option that another one leaves no room for.
-void refuse(const std::string* text, const char* option, const char* expectation) {
-  if (text != nullptr) throw_error("{}: {}, expected {}", option, *text, expectation);
+Mask load_mask(const std::string& path) {
+  try {
+    Mask mask = Mask::load_smtx(path);
+    if (mask.rows() > 0 && mask.cols() > 0) return mask;
+    throw_error("{}: the mask is {}, expected at least one row and one column", path,
+                to_text(mask.shape()));
+  } catch (const Error& error) {
+    throw_error("--mask: {}", error.what());
+  }
 }
 
 std::vector<Workload> list_mask_workloads(const BenchTexts& texts) {
   refuse(typed(texts.sparsities), "--sparsity", "none with --mask, whose file says it");
   refuse(typed(texts.shapes), "--shape", "none with --mask");
   refuse(typed(texts.conv.convs), "--conv", "none with --mask, but --smtx-conv");
-  const Mask matrix = Mask::load_smtx(*texts.mask);
-  if (matrix.rows() == 0 || matrix.cols() == 0) {
-    throw_error("--mask: {} is {}x{}, expected at least one row and one column", *texts.mask,
-                matrix.rows(), matrix.cols());
-  }
+  const Mask matrix = load_mask(*texts.mask);
   Workload layer = linear_layer(matrix.cols(), matrix.rows());
   layer.mask = matrix;
   if (texts.smtx_conv) layer = parse_smtx_conv(texts.conv, *texts.smtx_conv, matrix);
@@ -121,10 +117,8 @@ void apply_common_options(const BenchTexts& texts, std::vector<Workload>& worklo
 }  // namespace
 
 std::vector<Workload> parse_workloads(const BenchTexts& texts, std::optional<Suite> suite) {
-  const char* geometry = texts.conv.first_geometry_option();
-  if (geometry != nullptr && texts.conv.convs.empty() && !texts.smtx_conv) {
-    throw_error("{}: given without a convolution, expected --conv or --smtx-conv with it",
-                geometry);
+  if (texts.conv.convs.empty() && !texts.smtx_conv) {
+    texts.conv.refuse_geometry("--conv or --smtx-conv with it");
   }
   if (!texts.mask) refuse(typed(texts.smtx_conv), "--smtx-conv", "--mask with it");
   std::vector<Workload> workloads = suite        ? list_suite_workloads(texts, *suite)
