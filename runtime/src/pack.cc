@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include <vector>
+
 #include "lane_sums.h"
 #include "vector_copy.h"
 
@@ -261,15 +263,18 @@ class StridedUnpacker {
 void pack(const ConstImageView& view, const PackGeometry& geometry, const PackedSlab& packed,
           int64_t first, int64_t last) {
   const StreamSide& side = geometry.side;
-  for (size_t p = 0; p < side.planes.size(); ++p) {
-    const Runs runs =
-        find_runs(view, side, side.planes[p], geometry.grid, geometry.slab, packed.halo_rows);
-    const bool adjacent = are_channels_adjacent(view, runs.pixels.view_step);
-    for_each_block(first, last, adjacent, [&](int64_t channel, int64_t channels) {
-      pack_runs(view.data + channel * view.channel_stride, runs, adjacent,
-                block_of(packed, side, channel, p, channels), -packed.front, packed.length);
-    });
+  std::vector<Runs> planes;
+  for (const StreamPlane& plane : side.planes) {
+    planes.push_back(find_runs(view, side, plane, geometry.grid, geometry.slab, packed.halo_rows));
   }
+  const bool adjacent = are_channels_adjacent(view, planes[0].pixels.view_step);
+  // All planes of a channel in turn: they read the same rows.
+  for_each_block(first, last, adjacent, [&](int64_t channel, int64_t channels) {
+    for (size_t p = 0; p < planes.size(); ++p) {
+      pack_runs(view.data + channel * view.channel_stride, planes[p], adjacent,
+                block_of(packed, side, channel, p, channels), -packed.front, packed.length);
+    }
+  });
 }
 
 void unpack(const PackedSlab& packed, const PackGeometry& geometry, const ImageView& view,
