@@ -39,6 +39,11 @@ void expect_right(Problem& problem, const Reference& reference, ContenderResult 
   }
 }
 
+Workload without_dx(Workload workload) {
+  workload.want_dx = false;
+  return workload;
+}
+
 std::vector<Workload> geometries() {
   const ImageSize odd{9, 13};
   return {
@@ -52,6 +57,7 @@ std::vector<Workload> geometries() {
       conv_workload(12, 8, 3, {.padding = 1, .groups = 4}, odd, 2),
       conv_workload(8, 8, 3, {.padding = Padding2d::same(), .groups = 8}, {5, 5}, 3),
       conv_workload(4, 4, {2, 2}, {.padding = Padding2d::same()}, {6, 5}, 2),
+      without_dx(conv_workload(3, 8, 3, {.padding = 1}, odd, 9)),
   };
 }
 

