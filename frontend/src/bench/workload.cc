@@ -35,7 +35,7 @@ std::string to_text(Padding2d padding) {
 }
 
 std::string layer_name(const Workload& workload) {
-  const std::string name = fmt::format("{}x{}", workload.in, workload.out);
+  std::string name = fmt::format("{}x{}", workload.in, workload.out);
   if (!workload.conv) return name;
   return fmt::format("{}x{}x{}", name, workload.conv->kernel.h, workload.conv->kernel.w);
 }

@@ -16,13 +16,14 @@ constexpr int64_t kLinearBatch = 128;
 constexpr int64_t kConvBatch = 16;
 constexpr double kNetworkSparsity = 0.95;
 
-std::vector<int64_t> parse_batches(const BenchTexts& texts, std::vector<int64_t> otherwise) {
+std::vector<int64_t> parse_batches(const BenchTexts& texts, const std::vector<int64_t>& otherwise) {
   return texts.batches ? parse_whole_numbers(*texts.batches, "--batch", 1, kMaxBatch) : otherwise;
 }
 
-std::vector<double> parse_sparsities(const BenchTexts& texts, std::vector<double> otherwise) {
+std::vector<double> parse_sparsities(const BenchTexts& texts,
+                                     const std::vector<double>& otherwise) {
   if (!texts.sparsities) return otherwise;
-  const std::vector<double> sparsities = parse_number_list(*texts.sparsities, "--sparsity");
+  std::vector<double> sparsities = parse_number_list(*texts.sparsities, "--sparsity");
   for (const double sparsity : sparsities) validate_sparsity(sparsity, "--sparsity");
   return sparsities;
 }
