@@ -140,7 +140,7 @@ void add_workload_options(CLI::App& command, BenchTexts& texts) {
 
 void add_sampling_options(CLI::App& command, BenchTexts& texts) {
   add_optional(command, "--states", texts.states,
-               "hot, cold or both; default: both, with networks hot");
+               "hot, cold or hot,cold; default: both, with networks hot");
   command.add_option("--passes", texts.passes, "forward, backward, total or some of them")
       ->capture_default_str();
   command

@@ -40,11 +40,18 @@ bool same_block(const NetworkTotal& left, const NetworkTotal& right) {
          left.inner_only == right.inner_only;
 }
 
+// Total if it was timed, else the pass that was.
+std::optional<double> headline_ms(const NetworkTotal& total) {
+  if (total.total_ms) return total.total_ms;
+  return total.backward_ms ? total.backward_ms : total.forward_ms;
+}
+
 std::string dense_ratio(std::span<const NetworkTotal> totals, const NetworkTotal& total) {
   for (const NetworkTotal& dense : totals) {
     if (!same_block(dense, total) || dense.engine != BenchEngine::dense) continue;
-    if (!dense.total_ms || !total.total_ms || *total.total_ms <= 0) break;
-    return fmt::format("{:.2f}", *dense.total_ms / *total.total_ms);
+    const std::optional<double> slower = headline_ms(dense);
+    const std::optional<double> faster = headline_ms(total);
+    if (slower && faster && *faster > 0) return fmt::format("{:.2f}", *slower / *faster);
   }
   return "-";
 }
@@ -76,7 +83,7 @@ std::string network_lines(const WorkloadResults& group) {
                                    [&](const BenchResult& r) { return r.state == state; });
     if (!timed) continue;
     text += fmt::format(
-        "{:>3} {:<46} {:<4}{}{}{}\n", group.workload.occurrences, layer_text(group.workload),
+        "{:>3} {:<46} {:<4}{}{}{}\n", group.workload.occurrences, layer_geometry(group.workload),
         to_text(state), pass_columns(group, TimedPass::forward, state),
         pass_columns(group, TimedPass::backward, state), compile_columns(group, state));
   }
