@@ -2,6 +2,7 @@
 #include "train/train_options.h"
 
 #include "sparsejit/error.h"
+#include "train/architecture.h"
 
 namespace sparsejit::frontend {
 namespace {
@@ -34,18 +35,9 @@ void validate_method(const TrainOptions& options) {
   }
 }
 
-void validate_sizes(const TrainOptions& options, int64_t features) {
-  int64_t cols = features;
-  for (const int64_t rows : options.hidden) {
-    if (rows > kMaxPositions / cols) {
-      throw_error("--hidden: {} units on {} inputs are too many; expected at most {} weights", rows,
-                  cols, kMaxPositions);
-    }
-    cols = rows;
-  }
-}
-
 }  // namespace
+
+const char* to_text(Net net) { return net == Net::mlp ? "mlp" : "cnn"; }
 
 const char* to_text(TrainEngine engine) {
   switch (engine) {
@@ -85,7 +77,7 @@ void validate_options(const TrainOptions& options, const Dataset& data) {
                 options.batch, data.train.count, data.name);
   }
   validate_method(options);
-  validate_sizes(options, data.train.features());
+  plan_layers(options, {data.train.rows, data.train.cols});
 }
 
 }  // namespace sparsejit::frontend
