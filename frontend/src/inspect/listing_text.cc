@@ -78,7 +78,7 @@ std::string instruction_lines(const KernelInspection& kernel,
                               const std::vector<Instruction>& instructions, size_t count,
                               bool bytes) {
   const std::vector<std::string> notes =
-      annotate(instructions, kernel.table(), kernel.plan, kernel.side);
+      annotate(instructions, *kernel.layer, kernel.plan, kernel.side);
   std::set<int64_t> targets;
   for (const Instruction& instruction : instructions) {
     if (instruction.branch_target) targets.insert(*instruction.branch_target);
