@@ -249,5 +249,11 @@ TEST(Architecture, ContradictoryOptionsAreNamed) {
   expect_error([&] { plan_layers(options, {8, 8}); }, {"--channels", "1000", "weights"});
 }
 
+TEST(Architecture, ActivationsThatDoNotFitTheMachineAreNamed) {
+  TrainOptions options = small_run(Method::fixed);
+  options.channels = {1 << 24, 1};
+  expect_error([&] { validate_options(options, embedded_digits()); }, {"--batch", "60", "GiB"});
+}
+
 }  // namespace
 }  // namespace sparsejit::test
