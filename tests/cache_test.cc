@@ -107,8 +107,8 @@ KernelRequest forward_request() {
 
 TEST_F(Cache, MasksWithTheSameHashStayTwoKernels) {
   KernelCache cache(detect_machine(), 1 << 20, [](const Mask&) { return 42; });
-  const auto a = std::make_shared<LoweredMask>(Mask::from_smtx("1, 4, 2\n0 2\n0 1\n"));
-  const auto b = std::make_shared<LoweredMask>(Mask::from_smtx("1, 4, 2\n0 2\n0 2\n"));
+  const auto a = std::make_shared<LoweredLayer>(LayerSpec{Mask::from_smtx("1, 4, 2\n0 2\n0 1\n"), {}, {}});
+  const auto b = std::make_shared<LoweredLayer>(LayerSpec{Mask::from_smtx("1, 4, 2\n0 2\n0 2\n"), {}, {}});
   const KernelLookup first = cache.get(a, Pass::forward, forward_request());
   const KernelLookup second = cache.get(b, Pass::forward, forward_request());
   ASSERT_NE(first.kernel, nullptr);
@@ -122,7 +122,7 @@ TEST_F(Cache, MasksWithTheSameHashStayTwoKernels) {
 
 TEST_F(Cache, EveryFieldOfARequestMakesAnotherKernel) {
   KernelCache cache(detect_machine(), 1 << 20, [](const Mask&) { return 42; });
-  const auto mask = std::make_shared<LoweredMask>(Mask::random({8, 8}, 0.5, 1));
+  const auto mask = std::make_shared<LoweredLayer>(LayerSpec{Mask::random({8, 8}, 0.5, 1), {}, {}});
   std::vector<KernelRequest> requests(6, forward_request());
   requests[1].length = 24;
   requests[2].length = 17;

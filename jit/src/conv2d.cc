@@ -221,10 +221,13 @@ TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& s
       tap.value = static_cast<int32_t>(i);
       table.taps.push_back(tap);
     }
-    std::sort(table.taps.begin() + table.row_begin[row], table.taps.end(),
-              [](const Tap& a, const Tap& b) {
-                return std::tie(a.stream, a.shift) < std::tie(b.stream, b.shift);
-              });
+    const auto in_order = [](const Tap& a, const Tap& b) {
+      return std::tie(a.stream, a.shift, a.value) < std::tie(b.stream, b.shift, b.value);
+    };
+    const auto first = table.taps.begin() + table.row_begin[row];
+    if (!std::is_sorted(first, table.taps.end(), in_order)) {
+      std::sort(first, table.taps.end(), in_order);
+    }
   }
   return table;
 }

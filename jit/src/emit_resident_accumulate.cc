@@ -16,6 +16,8 @@
 //     vmovups [rsi + own0], ymm0
 //     vmovups [rsi + own1], ymm1
 //
+// With ReLU each accumulator is stored after vmaxps with zeros in ymm15; a NaN stays.
+//
 // The last vector of a stream ends where the stream ends: if the length is no multiple of the lanes
 // it overlaps the one before, and both compute the same bits.
 //
@@ -105,8 +107,12 @@ class ResidentAccumulateEmitter {
 
   Stencil make_store(int row) const {
     StencilBuilder builder;
+    auto& as = builder.as();
+    if (plan_.relu) as.vxorps(kValue, kValue, kValue);
     for (int v = 0; v < plan_.vectors; ++v) {
-      builder.as().vmovups(builder.slot(kOwn), accumulator(row, v));
+      const Ymm sum = accumulator(row, v);
+      if (plan_.relu) as.vmaxps(sum, kValue, sum);
+      as.vmovups(builder.slot(kOwn), sum);
     }
     return builder.finish();
   }
@@ -136,7 +142,7 @@ class ResidentAccumulateEmitter {
     }
     if (rows == 1) return;
     std::sort(merged_.begin(), merged_.end(), [](const MergedTap& a, const MergedTap& b) {
-      return std::tie(a.stream, a.shift, a.row) < std::tie(b.stream, b.shift, b.row);
+      return std::tie(a.stream, a.shift, a.row, a.tap) < std::tie(b.stream, b.shift, b.row, b.tap);
     });
   }
 

@@ -18,6 +18,9 @@
 // compute the same bits. (One body entered twice is less code but two more branches a group; it was
 // no faster on long streams, bench/README.md, and short ones would feel the branches more.)
 //
+// With ReLU the last group of a row ends each vector with vmaxps ymm15, ymm12, ymm15, where ymm12
+// holds zeros; in this order of the sources a NaN stays.
+//
 // One accumulator suffices: iterations are independent and the processor overlaps several. The
 // order of the sum is bias, then taps in table order, whatever the grouping.
 #include "emitters.h"
@@ -28,6 +31,7 @@ namespace {
 using namespace registers;
 using Xbyak::Ymm;
 
+const Ymm kZero(12);  // with ReLU; else it holds a value
 const Ymm kBiasVector(13);
 const Ymm kTailAccumulator(14);
 const Ymm kAccumulator(15);
@@ -47,13 +51,20 @@ void emit_tail(StencilBuilder& builder, int taps, OwnState own) {
   emit_taps(builder, kTail, kTailAccumulator, taps);
 }
 
-Stencil make_group(int taps, OwnState own, bool tail) {
+Stencil make_group(int taps, OwnState own, bool tail, bool relu) {
   StencilBuilder builder;
   auto& as = builder.as();
+  const auto finish_sum = [&](const Ymm& sum) {
+    if (relu) as.vmaxps(sum, kZero, sum);
+  };
   const bool first = own == OwnState::untouched;
   for (int i = 0; i < taps; ++i) as.vbroadcastss(Ymm(i), builder.slot(kValues));
   if (first) as.vbroadcastss(kBiasVector, builder.slot(kBias));
-  if (tail) emit_tail(builder, taps, own);
+  if (relu) as.vxorps(kZero, kZero, kZero);
+  if (tail) {
+    emit_tail(builder, taps, own);
+    finish_sum(kTailAccumulator);
+  }
   emit_stream_loop(as, [&] {
     if (first) {
       as.vmovaps(kAccumulator, kBiasVector);
@@ -61,6 +72,7 @@ Stencil make_group(int taps, OwnState own, bool tail) {
       as.vmovups(kAccumulator, builder.slot(kOwn + kIndex));
     }
     emit_taps(builder, kIndex, kAccumulator, taps);
+    finish_sum(kAccumulator);
     as.vmovups(builder.slot(kOwn + kIndex), kAccumulator);
   });
   if (tail) as.vmovups(builder.slot(kOwn + kTail), kTailAccumulator);
@@ -73,7 +85,10 @@ class StreamAccumulateEmitter {
       : table_(table), plan_(plan), operands_(table, plan) {
     for (int taps = 0; taps <= plan.taps_per_group; ++taps) {
       for (int own = 0; own < kOwnStates; ++own) {
-        groups_.push_back(make_group(taps, static_cast<OwnState>(own), plan.tail));
+        for (const bool relu : {false, true}) {
+          groups_.push_back(
+              make_group(taps, static_cast<OwnState>(own), plan.tail, relu && plan.relu));
+        }
       }
     }
   }
@@ -82,15 +97,17 @@ class StreamAccumulateEmitter {
     for (int64_t row = plan_.part_begin[chunk.part]; row < plan_.part_begin[chunk.part + 1];
          ++row) {
       const TapRange taps = block_range(table_, plan_, row, chunk.block);
-      if (taps.begin == taps.end && chunk.block > 0) continue;
+      if (skips_row(plan_, taps, chunk.block)) continue;
       for_each_group(taps, plan_.taps_per_group, [&](int64_t at, int count, bool first) {
-        emit_group(writer, row, at, count, own_state(chunk, first));
+        const bool last = at + count == taps.end && chunk.block + 1 == plan_.blocks;
+        emit_group(writer, row, at, count, own_state(chunk, first), last);
       });
     }
   }
 
  private:
-  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, OwnState own) {
+  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, OwnState own,
+                  bool last) {
     const bool first = own == OwnState::untouched;
     operands_.clear();
     for (int i = 0; i < count; ++i) operands_.value(row, at + i);
@@ -103,13 +120,14 @@ class StreamAccumulateEmitter {
     for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
     operands_.own(row);
     if (plan_.tail) operands_.own(row);
-    writer.stamp(groups_[kOwnStates * count + static_cast<int>(own)], operands_.list());
+    const int state = kOwnStates * count + static_cast<int>(own);
+    writer.stamp(groups_[2 * state + (last ? 1 : 0)], operands_.list());
   }
 
   const TapTable& table_;
   const Plan& plan_;
   Operands operands_;
-  std::vector<Stencil> groups_;  // by kOwnStates * tap count + state
+  std::vector<Stencil> groups_;  // by 2 * (kOwnStates * tap count + state) + last
 };
 
 }  // namespace

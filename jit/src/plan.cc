@@ -12,10 +12,10 @@ namespace sparsejit {
 namespace {
 
 // Accumulators, held values and scratch must fit the vector registers.
-int stream_taps_per_group(KernelKind kind) {
-  switch (kind) {
+int stream_taps_per_group(const KernelRequest& request) {
+  switch (request.kind) {
     case KernelKind::accumulate:
-      return 13;  // values; and bias, tail, accumulator
+      return request.relu ? 12 : 13;  // values; and bias, tail, accumulator, with ReLU a zero
     case KernelKind::fused:
       return 6;  // values, 6 sums; and mask, paired, own, one load
     case KernelKind::products:
@@ -72,8 +72,7 @@ struct PanelAndBlock {
 PanelAndBlock plan_panel(const TapTable& table, KernelKind kind, const MachineModel& machine) {
   const int64_t streams = std::max<int64_t>(1, table.streams);
   const int64_t rows = std::max<int64_t>(1, table.rows());
-  const int64_t panel =
-      round_down(std::clamp(machine.l2_bytes / kL2BytesPerPanelFloat, kMinPanel, kMaxPanel), 16);
+  const int64_t panel = longest_panel(machine);
   const double share = kind == KernelKind::accumulate ? kAccumulateBlockInL2 : kSumsBlockInL2;
   const auto budget = static_cast<int64_t>(share * static_cast<double>(machine.l2_bytes));
   const int64_t fitting = budget / (panel * static_cast<int64_t>(sizeof(float)));
@@ -82,7 +81,15 @@ PanelAndBlock plan_panel(const TapTable& table, KernelKind kind, const MachineMo
   return {.panel = panel, .block_streams = divide_up(streams, blocks)};
 }
 
+// Whether each sum of a value is made in several calls and added up. Resident kernels never do.
+bool sums_in_pieces(const KernelRequest& request, const MachineModel& machine) {
+  return request.kind != KernelKind::accumulate &&
+         (request.repeated ||
+          round_down(request.length, machine.isa.lanes) > longest_panel(machine));
+}
+
 bool is_resident(const KernelRequest& request, const MachineModel& machine) {
+  if (sums_in_pieces(request, machine)) return false;
   return request.length <= int64_t{resident_vectors(request)} * machine.isa.lanes;
 }
 
@@ -183,9 +190,8 @@ void plan_stream(Plan& plan, const KernelRequest& request, const TapTable& table
   plan.block_streams = chosen.block_streams;
   plan.blocks =
       static_cast<int32_t>(std::max<int64_t>(1, divide_up(table.streams, plan.block_streams)));
-  plan.taps_per_group = stream_taps_per_group(request.kind);
-  plan.packed_values = request.kind != KernelKind::accumulate &&
-                       round_down(request.length, machine.isa.lanes) > plan.panel;
+  plan.taps_per_group = stream_taps_per_group(request);
+  plan.packed_values = sums_in_pieces(request, machine);
 }
 
 }  // namespace
@@ -200,6 +206,15 @@ TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32
   return {first - table.taps.begin(), last - table.taps.begin()};
 }
 
+bool skips_row(const Plan& plan, TapRange taps, int32_t block) {
+  if (taps.begin != taps.end || block == 0) return false;
+  return !(plan.relu && block + 1 == plan.blocks);
+}
+
+int64_t longest_panel(const MachineModel& machine) {
+  return round_down(std::clamp(machine.l2_bytes / kL2BytesPerPanelFloat, kMinPanel, kMaxPanel), 16);
+}
+
 int64_t stream_pitch(int64_t length) {
   constexpr int64_t kLine = 16;  // floats
   int64_t pitch = std::max<int64_t>(1, divide_up(length, kLine)) * kLine;
@@ -209,15 +224,12 @@ int64_t stream_pitch(int64_t length) {
 
 // Stream kernels loop over any length: only whether there is a tail and, for sums, whether one
 // panel covers it make a difference.
-KernelRequest canonical_request(const TapTable& table, const KernelRequest& request,
-                                const MachineModel& machine) {
-  if (is_resident(request, machine)) return request;
+KernelRequest canonical_request(const KernelRequest& request, const MachineModel& machine) {
   const int64_t lanes = machine.isa.lanes;
-  const int64_t panel = plan_panel(table, request.kind, machine).panel;
-  const bool several =
-      request.kind != KernelKind::accumulate && round_down(request.length, lanes) > panel;
   KernelRequest canonical = request;
-  canonical.length = several ? panel + lanes : (kMaxResidentVectors + 1) * lanes;
+  canonical.repeated = sums_in_pieces(request, machine);
+  if (is_resident(request, machine)) return canonical;
+  canonical.length = (kMaxResidentVectors + 1) * lanes;
   if (request.length % lanes != 0) ++canonical.length;
   return canonical;
 }
@@ -226,6 +238,7 @@ Plan plan_kernel(const TapTable& table, const KernelRequest& request, const Mach
   SPARSEJIT_CHECK(request.length, >=, machine.isa.lanes);
   Plan plan;
   plan.kind = request.kind;
+  plan.relu = request.relu;
   plan.tail = request.length % machine.isa.lanes != 0;
   plan.family = is_resident(request, machine) ? KernelFamily::resident : KernelFamily::stream;
   if (plan.family == KernelFamily::resident) {

@@ -37,6 +37,7 @@ std::string to_text(const Plan& plan) {
     fmt::format_to(out, "  blocks {} of {} streams\n", plan.blocks, plan.block_streams);
   }
   if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
+  if (plan.relu) text += "  ReLU: negative sums become 0\n";
   fmt::format_to(out, "  taps a group {}\n", plan.taps_per_group);
   fmt::format_to(out, "  values {}\n", plan.packed_values ? "in table order" : "by value index");
   fmt::format_to(out, "  pitch gathered {} own {} paired {}\n", plan.pitches.gathered,

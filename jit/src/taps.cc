@@ -60,7 +60,7 @@ void verify_taps(const TapTable& table) {
       if (i > table.row_begin[row]) {
         const Tap& before = table.taps[i - 1];
         const bool ordered =
-            std::tie(before.stream, before.shift) < std::tie(tap.stream, tap.shift);
+            std::tie(before.stream, before.shift) <= std::tie(tap.stream, tap.shift);
         SPARSEJIT_CHECK(ordered, ==, true);
       }
     }

@@ -9,8 +9,12 @@ namespace {
 
 void explain_kernel(const KernelReport& report, std::string& text) {
   auto out = std::back_inserter(text);
-  fmt::format_to(out, "{} batch {}: engine {} ({})\n", to_text(report.pass), report.batch,
-                 to_text(report.engine), report.reason);
+  fmt::format_to(out, "{} batch {}", to_text(report.pass), report.batch);
+  if (report.image != ImageSize{}) {
+    fmt::format_to(out, " image {}x{} ({} at a time)", report.image.height, report.image.width,
+                   report.images_per_slab);
+  }
+  fmt::format_to(out, ": engine {} ({})\n", to_text(report.engine), report.reason);
   if (report.code_bytes > 0) {
     fmt::format_to(out, "  code {} bytes, compiled in {:.2f} ms\n", report.code_bytes,
                    report.compile_seconds * 1e3);
@@ -33,7 +37,7 @@ void explain_kernel(const KernelReport& report, std::string& text) {
 std::string Layer::explain() const {
   const Mask& m = mask();
   std::string text =
-      fmt::format("layer {}x{}: {} stored weights, {:.2f}% sparse, mask {}\n", m.rows(), m.cols(),
+      fmt::format("layer {}: {} stored weights, {:.2f}% sparse, mask {}\n", to_text(m.shape()),
                   m.nnz(), m.sparsity() * 100, short_name(m.hash()));
   if (impl_->portable()) {
     return text + fmt::format("engine portable ({})\n", impl_->portable_reason);

@@ -7,7 +7,7 @@
 
 namespace sparsejit {
 
-InterpretedKernel::InterpretedKernel(LoweredMaskPtr lowered, Pass side, Plan plan)
+InterpretedKernel::InterpretedKernel(LoweredLayerPtr lowered, Pass side, Plan plan)
     : lowered_(std::move(lowered)), table_(lowered_->table(side)), plan_(std::move(plan)) {
   offsets_.reserve(table_.taps.size());
   for (const Tap& tap : table_.taps) {

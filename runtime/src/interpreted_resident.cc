@@ -39,6 +39,7 @@ void accumulate_rows(const InterpretedJob& job) {
     }
     float* own = job.operands.own + row * job.plan.pitches.own;
     for (int v = 0; v < kVectors; ++v) {
+      if (job.plan.relu) sum[v] = relu(sum[v]);
       _mm256_storeu_ps(own + vector_at<kVectors>(v, job.length), sum[v]);
     }
   }

@@ -19,11 +19,13 @@ constexpr int64_t kLanes = 8;
 struct AccumulateGroup {
   const float* gathered;
   const int32_t* offsets;
-  const float* values;  // of the group's first tap
+  const Tap* taps;
+  const float* values;  // by value index
   const float* start;   // null: add to own
   float* own;
   int64_t length;    // of the loop
   const Tail* tail;  // null: none
+  bool relu;
 };
 
 template <int kTaps>
@@ -32,7 +34,7 @@ void accumulate_group(const AccumulateGroup& group) {
   std::array<__m256, kTaps + 1> value;
   for (int i = 0; i < kTaps; ++i) {
     source[i] = group.gathered + group.offsets[i];
-    value[i] = _mm256_broadcast_ss(group.values + i);
+    value[i] = _mm256_broadcast_ss(group.values + group.taps[i].value);
   }
   const bool first = group.start != nullptr;
   const __m256 start = first ? _mm256_broadcast_ss(group.start) : _mm256_setzero_ps();
@@ -41,7 +43,7 @@ void accumulate_group(const AccumulateGroup& group) {
     for (int i = 0; i < kTaps; ++i) {
       sum = _mm256_fmadd_ps(value[i], _mm256_loadu_ps(source[i] + t), sum);
     }
-    return sum;
+    return group.relu ? relu(sum) : sum;
   };
   // Stored after the loop: where the tail overlaps it, both compute the same bits.
   __m256 tail = _mm256_setzero_ps();
@@ -155,18 +157,21 @@ void interpret_stream_accumulate(const InterpretedJob& job) {
   const bool has_tail = job.plan.tail;
   for (int64_t row = job.first_row; row < job.last_row; ++row) {
     const TapRange taps = block_range(job.table, job.plan, row, job.block);
-    if (taps.begin == taps.end && job.block > 0) continue;
+    if (skips_row(job.plan, taps, job.block)) continue;
     int64_t at = taps.begin;
+    const bool last_block = job.block + 1 == job.plan.blocks;
     const float* start = job.block == 0 ? job.operands.start + row : nullptr;
     do {
       const int count = group_taps(taps.end - at, job.plan.taps_per_group);
       kAccumulate[count]({.gathered = job.operands.gathered,
                           .offsets = job.offsets + at,
-                          .values = job.operands.values + at,
+                          .taps = job.table.taps.data() + at,
+                          .values = job.operands.values,
                           .start = start,
                           .own = job.operands.own + row * job.plan.pitches.own,
                           .length = has_tail ? tail.loop_length : job.length,
-                          .tail = has_tail ? &tail : nullptr});
+                          .tail = has_tail ? &tail : nullptr,
+                          .relu = job.plan.relu && last_block && at + count == taps.end});
       start = nullptr;
       at += count;
     } while (at < taps.end);

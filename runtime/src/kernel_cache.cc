@@ -15,10 +15,11 @@ uint64_t mix(uint64_t hash, uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
 }
 
-uint64_t hash_request(uint64_t hash, Pass side, const KernelRequest& request) {
+uint64_t hash_request(uint64_t hash, const ImageSize& image, Pass side,
+                      const KernelRequest& request) {
   hash = mix(hash, static_cast<uint64_t>(request.kind) * 2 + static_cast<uint64_t>(side));
   for (const int64_t field :
-       {request.length, request.pitches.gathered, request.pitches.own, request.pitches.paired}) {
+       {image.height, image.width, request.length, request.pitches.gathered, request.pitches.own, request.pitches.paired}) {
     hash = mix(hash, static_cast<uint64_t>(field));
   }
   return hash;
@@ -29,17 +30,17 @@ uint64_t hash_request(uint64_t hash, Pass side, const KernelRequest& request) {
 KernelCache::KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher)
     : machine_(std::move(machine)), budget_bytes_(budget_bytes), hasher_(std::move(hasher)) {}
 
-KernelLookup KernelCache::get(const LoweredMaskPtr& lowered, Pass side,
+KernelLookup KernelCache::get(const LoweredLayerPtr& lowered, Pass side,
                               const KernelRequest& wanted) {
   const TapTable& table = lowered->table(side);
-  const KernelRequest request = canonical_request(table, wanted, machine_);
-  const uint64_t mask_hash = hasher_ ? hasher_(lowered->mask) : lowered->mask.hash().low;
-  const uint64_t hash = hash_request(mask_hash, side, request);
+  const KernelRequest request = canonical_request(wanted, machine_);
+  const uint64_t mask_hash = hasher_ ? hasher_(lowered->spec.mask) : lowered->spec.mask.hash().low;
+  const uint64_t hash = hash_request(mask_hash, lowered->spec.image, side, request);
   std::promise<Result> promise;
   Entries::iterator entry;
   {
     std::unique_lock lock(mutex_);
-    entry = find(lowered->mask, side, request, hash);
+    entry = find(lowered->spec, side, request, hash);
     if (entry != entries_.end()) {
       ++stats_.cache_hits;
       entries_.splice(entries_.begin(), entries_, entry);
@@ -48,7 +49,7 @@ KernelLookup KernelCache::get(const LoweredMaskPtr& lowered, Pass side,
       return {.kernel = result.get().kernel, .reason = result.get().reason, .generated = false};
     }
     ++stats_.cache_misses;
-    entries_.push_front({lowered->mask, side, request, hash, promise.get_future().share()});
+    entries_.push_front({lowered->spec, side, request, hash, promise.get_future().share()});
     entry = entries_.begin();
     index_.emplace(hash, entry);
   }
@@ -59,12 +60,12 @@ KernelLookup KernelCache::get(const LoweredMaskPtr& lowered, Pass side,
   return {.kernel = result.kernel, .reason = result.reason, .generated = result.kernel != nullptr};
 }
 
-KernelCache::Entries::iterator KernelCache::find(const Mask& mask, Pass side,
+KernelCache::Entries::iterator KernelCache::find(const LayerSpec& spec, Pass side,
                                                  const KernelRequest& request, uint64_t hash) {
   const auto [begin, end] = index_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     const Entry& entry = *it->second;
-    if (entry.request == request && entry.side == side && entry.mask == mask) return it->second;
+    if (entry.request == request && entry.side == side && entry.spec == spec) return it->second;
   }
   return entries_.end();
 }

@@ -1,6 +1,6 @@
-// KernelCache: generated kernels by content of the mask and the request.
+// KernelCache: generated kernels by content of the mask, geometry and request.
 //
-// The hash only finds the bucket; masks are compared in full. One compile per key however many
+// The hash only finds the bucket; masks and geometry are compared in full. One compile per key however many
 // threads ask: the first compiles, the others wait for it. Bounded in bytes: the least recently
 // used kernels that nobody holds go first; a kernel in use is never freed. What cannot be compiled
 // is remembered with its reason. Thread-safe.
@@ -36,7 +36,7 @@ class KernelCache {
   KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher = {});
 
   // `side`: the table the kernel walks; forward by destination, backward by source.
-  KernelLookup get(const LoweredMaskPtr& lowered, Pass side, const KernelRequest& request);
+  KernelLookup get(const LoweredLayerPtr& lowered, Pass side, const KernelRequest& request);
   RuntimeStats stats() const;
 
  private:
@@ -46,7 +46,7 @@ class KernelCache {
     bool lasting = true;  // false: worth another try later
   };
   struct Entry {
-    Mask mask;
+    LayerSpec spec;
     Pass side;
     KernelRequest request;
     uint64_t hash;
@@ -55,7 +55,7 @@ class KernelCache {
   };
   using Entries = std::list<Entry>;  // most recently used first
 
-  Entries::iterator find(const Mask& mask, Pass side, const KernelRequest& request, uint64_t hash);
+  Entries::iterator find(const LayerSpec& spec, Pass side, const KernelRequest& request, uint64_t hash);
   Result compile(const TapTable& table, const KernelRequest& request);
   Result generate(const TapTable& table, Plan plan);
   void finish(Entries::iterator entry, const Result& result, double seconds);

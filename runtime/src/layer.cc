@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "layer_impl.h"
+#include "pass_shape.h"
 #include "portable_engine.h"
 #include "sparsejit/error.h"
 #include "validate.h"
@@ -19,32 +20,21 @@ std::string find_portable_reason(const LayerOptions& options, const MachineModel
   return {};
 }
 
-// The pitch at which the kernels can use a view in place, 0 where it must be packed.
-template <typename T>
-int64_t direct_pitch(const BasicTensorView<T>& view) {
-  constexpr int64_t kLanes = 8;
-  constexpr int64_t kMaxReach = (int64_t{1} << 31) / sizeof(float);
-  if (view.empty() || view.features == 0) return 0;
-  if (view.batch < kLanes || view.batch_stride != 1) return 0;
-  const int64_t pitch = view.features == 1 ? view.batch : view.feature_stride;
-  if (pitch <= 0 || pitch > kMaxReach / view.features - 1) return 0;
-  return pitch;
-}
-
-void run_parallel(ThreadPool& pool, int64_t rows,
+void run_parallel(ThreadPool& pool, int64_t count,
                   const std::function<void(int64_t first, int64_t last)>& call) {
   pool.run([&](int thread) {
-    call(rows * thread / pool.threads(), rows * (thread + 1) / pool.threads());
+    call(count * thread / pool.threads(), count * (thread + 1) / pool.threads());
   });
 }
 
 // The caller's tensors of one pass; absent ones are empty.
 struct PassTensors {
-  ConstTensorView x;
-  ConstTensorView dy;
-  TensorView y_or_dx;
+  ConstImageView x;
+  ConstImageView dy;
+  ConstImageView gate;  // of a layer with ReLU, in the backward pass: its y
+  ImageView y_or_dx;
   std::span<const float> values;
-  const float* start = nullptr;  // of forward sums, one a row of the mask
+  std::span<const float> bias;
   std::span<float> d_values;
   std::span<float> d_bias;
 };
@@ -55,8 +45,9 @@ StepArguments arguments_of(const Step& step, const PassTensors& tensors, const f
   arguments.gathered = gathers_x ? tensors.x : tensors.dy;
   if (step.kind != KernelKind::products) arguments.own = tensors.y_or_dx;
   if (step.kind != KernelKind::accumulate) arguments.paired = gathers_x ? tensors.dy : tensors.x;
+  arguments.gate = tensors.gate;
   arguments.values = tensors.values;
-  arguments.start = gathers_x ? tensors.start : zeros;
+  arguments.start = gathers_x && !tensors.bias.empty() ? tensors.bias.data() : zeros;
   arguments.d_values = tensors.d_values;
   arguments.stream_sums = tensors.d_bias;
   return arguments;
@@ -68,13 +59,20 @@ void run_steps(Layer::Impl& impl, const PreparedPass& prepared, const PassTensor
     StepArguments arguments = arguments_of(step, tensors, impl.zeros.data());
     if (!first) arguments.stream_sums = {};  // made by the first step
     first = false;
-    run_step(*impl.lowered, step.side, *step.kernel, step.direct, prepared.length, arguments,
-             impl.runtime->pool, impl.runtime->scratch);
+    run_step({.lowered = *prepared.lowered,
+              .side = step.side,
+              .kernel = *step.kernel,
+              .in_place = step.in_place(),
+              .slabs = prepared.slabs,
+              .pool = impl.runtime->pool,
+              .scratch = impl.runtime->scratch},
+             arguments);
   }
 }
 
-void run_pass(Layer::Impl& impl, const PassShape& shape, const PassTensors& tensors) {
-  const PreparedPass prepared = impl.variants.prepare(impl.lowered, shape);
+void run_pass(Layer::Impl& impl, const LoweredLayerPtr& lowered, const PassShape& shape,
+              const PassTensors& tensors) {
+  const PreparedPass prepared = impl.variants.prepare(lowered, shape);
   if (!prepared.measured) {
     run_steps(impl, prepared, tensors);
     return;
@@ -83,6 +81,104 @@ void run_pass(Layer::Impl& impl, const PassShape& shape, const PassTensors& tens
   run_steps(impl, prepared, tensors);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   impl.variants.record(prepared.shape, prepared.engine, seconds.count());
+}
+
+void run_portable_backward(const Layer::Impl& impl, const LayerSpec& spec,
+                           const PassTensors& tensors) {
+  ThreadPool& pool = impl.runtime->pool;
+  const ConstImageView& dy = tensors.dy;
+  run_parallel(pool, spec.mask.rows(), [&](int64_t first, int64_t last) {
+    portable_value_gradient(spec, tensors.x, dy, tensors.gate, tensors.d_values, first, last);
+    if (!tensors.d_bias.empty()) {
+      portable_bias_gradient(dy, tensors.gate, tensors.d_bias, first, last);
+    }
+  });
+  if (tensors.y_or_dx.empty()) return;
+  run_parallel(pool, tensors.x.images, [&](int64_t first, int64_t last) {
+    portable_input_gradient(spec, dy, tensors.gate, tensors.values, tensors.y_or_dx, first, last);
+  });
+}
+
+// The shapes x and y must have, from the images x has.
+struct LayerShapes {
+  LayerShapes(const Layer::Impl& impl, const ConstImageView& images) {
+    const Mask& mask = impl.lowerings->mask();
+    const Conv2d& conv = impl.lowerings->conv();
+    const ImageSize size{images.height, images.width};
+    x = {images.images, mask.shape().in * conv.groups, size, impl.linear};
+    if (impl.linear) x.channels = mask.cols();
+    y = {images.images, mask.rows(), output_size(mask.shape(), conv, size), impl.linear};
+  }
+
+  TensorShape x;
+  TensorShape y;
+};
+
+void validate_kind(const Layer::Impl& impl, bool linear) {
+  if (impl.linear == linear) return;
+  throw_error("layer: tensors of {} dimensions, expected {} for a {} layer", linear ? 2 : 4,
+              impl.linear ? 2 : 4, impl.linear ? "linear" : "convolution");
+}
+
+void run_forward_images(Layer::Impl& impl, const ConstImageView& x, std::span<const float> values,
+                        std::span<const float> bias, const ImageView& y) {
+  const Mask& m = impl.lowerings->mask();
+  const LayerShapes shapes(impl, x);
+  validate_input(x, shapes.x, "x");
+  validate_output(y, shapes.y, "y");
+  validate_array(values, m.nnz(), false, "values");
+  validate_array(bias, m.rows(), true, "bias");
+  validate_distinct(y.data, x.data, "y", "x");
+  if (x.images == 0 || m.rows() == 0) return;
+  if (impl.portable()) {
+    const LayerSpec spec{m, impl.lowerings->conv(), shapes.x.size};
+    run_parallel(impl.runtime->pool, m.rows(), [&](int64_t first, int64_t last) {
+      portable_forward(spec, x, values, bias, impl.options.relu, y, first, last);
+    });
+    return;
+  }
+  const LoweredLayerPtr lowered = impl.lowerings->get(shapes.x.size);
+  PassTensors tensors;
+  tensors.x = x;
+  tensors.y_or_dx = y;
+  tensors.values = values;
+  tensors.bias = bias;
+  run_pass(impl, lowered, forward_shape(lowered->streams, x, y), tensors);
+}
+
+void validate_backward(const Layer::Impl& impl, const PassTensors& t, const LayerShapes& shapes) {
+  const Mask& m = impl.lowerings->mask();
+  validate_input(t.x, shapes.x, "x");
+  validate_input(t.dy, shapes.y, "dy");
+  if (!t.y_or_dx.empty()) validate_output(t.y_or_dx, shapes.x, "dx");
+  if (impl.options.relu) validate_input(t.gate, shapes.y, "y (the output of a layer with ReLU)");
+  validate_array(t.values, m.nnz(), false, "values");
+  validate_array(t.d_values, m.nnz(), false, "d_values");
+  validate_array(t.d_bias, m.rows(), true, "d_bias");
+  validate_distinct(t.y_or_dx.data, t.x.data, "dx", "x");
+  validate_distinct(t.y_or_dx.data, t.dy.data, "dx", "dy");
+  validate_distinct(t.y_or_dx.data, t.gate.data, "dx", "y");
+  validate_distinct(t.d_values.data(), t.values.data(), "d_values", "values");
+}
+
+void run_backward_images(Layer::Impl& impl, PassTensors tensors) {
+  const LayerShapes shapes(impl, tensors.x);
+  validate_backward(impl, tensors, shapes);
+  if (!impl.options.relu) tensors.gate = {};
+  if (tensors.x.images == 0) {
+    std::fill(tensors.d_values.begin(), tensors.d_values.end(), 0.0F);
+    std::fill(tensors.d_bias.begin(), tensors.d_bias.end(), 0.0F);
+    return;
+  }
+  if (impl.portable()) {
+    run_portable_backward(impl, {impl.lowerings->mask(), impl.lowerings->conv(), shapes.x.size},
+                          tensors);
+    return;
+  }
+  const LoweredLayerPtr lowered = impl.lowerings->get(shapes.x.size);
+  const PassShape shape = backward_shape(lowered->streams, tensors.x, tensors.dy, tensors.y_or_dx,
+                                         !tensors.gate.empty());
+  run_pass(impl, lowered, shape, tensors);
 }
 
 }  // namespace
@@ -101,13 +197,19 @@ const char* to_text(Engine engine) {
   return "?";
 }
 
-Layer::Impl::Impl(const Mask& mask, const LayerOptions& o)
+Layer::Impl::Impl(const Mask& mask, const Conv2d* conv, const LayerOptions& o)
     : options(o),
+      linear(conv == nullptr),
       runtime(o.runtime == nullptr ? Runtime::shared().impl() : o.runtime->impl()),
       portable_reason(find_portable_reason(o, runtime->machine)),
-      lowered(std::make_shared<LoweredMask>(mask)),
-      variants(runtime, o.engine),
-      zeros(std::max(mask.rows(), mask.cols()), 0.0F) {}
+      lowerings(std::make_shared<Lowerings>(mask, linear ? Conv2d{} : *conv)),
+      variants(runtime, o.engine, o.relu) {
+  // As many as a kernel can have rows: channels, times the phases of strides that taps meet.
+  const MaskShape& shape = mask.shape();
+  const int64_t phases = std::min(shape.kernel_h, lowerings->conv().stride.h) *
+                         std::min(shape.kernel_w, lowerings->conv().stride.w);
+  zeros.assign(std::max(shape.out, shape.in * lowerings->conv().groups * phases), 0.0F);
+}
 
 Layer::Layer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Layer::Layer(Layer&&) noexcept = default;
@@ -116,72 +218,42 @@ Layer::~Layer() = default;
 
 void Layer::run_forward(ConstTensorView x, std::span<const float> values,
                         std::span<const float> bias, TensorView y) const {
-  const Mask& m = mask();
-  validate_input(x, x.batch, m.cols(), "x");
-  validate_output(y, x.batch, m.rows(), "y");
-  validate_array(values, m.nnz(), false, "values");
-  validate_array(bias, m.rows(), true, "bias");
-  validate_distinct(y.data, x.data, "y", "x");
-  if (x.batch == 0 || m.rows() == 0) return;
-  if (impl_->portable()) {
-    run_parallel(impl_->runtime->pool, m.rows(), [&](int64_t first, int64_t last) {
-      portable_forward(impl_->lowered->forward, x, values, bias, y, first, last);
-    });
-    return;
-  }
-  PassTensors tensors;
-  tensors.x = x;
-  tensors.y_or_dx = y;
-  tensors.values = values;
-  tensors.start = bias.empty() ? impl_->zeros.data() : bias.data();
-  run_pass(*impl_,
-           {.pass = Pass::forward,
-            .batch = x.batch,
-            .direct = {.x = direct_pitch(x), .y = direct_pitch(y), .dx = 0}},
-           tensors);
+  validate_kind(*impl_, true);
+  run_forward_images(*impl_, as_images(x), values, bias, as_images(y));
+}
+
+void Layer::run_forward(ConstImageView x, std::span<const float> values,
+                        std::span<const float> bias, ImageView y) const {
+  validate_kind(*impl_, false);
+  run_forward_images(*impl_, x, values, bias, y);
 }
 
 void Layer::run_backward(ConstTensorView x, ConstTensorView dy, std::span<const float> values,
-                         TensorView dx, std::span<float> d_values, std::span<float> d_bias) const {
-  const Mask& m = mask();
-  validate_input(x, x.batch, m.cols(), "x");
-  validate_input(dy, x.batch, m.rows(), "dy");
-  if (!dx.empty()) validate_output(dx, x.batch, m.cols(), "dx");
-  validate_array(values, m.nnz(), false, "values");
-  validate_array(d_values, m.nnz(), false, "d_values");
-  validate_array(d_bias, m.rows(), true, "d_bias");
-  validate_distinct(dx.data, x.data, "dx", "x");
-  validate_distinct(dx.data, dy.data, "dx", "dy");
-  validate_distinct(d_values.data(), values.data(), "d_values", "values");
-  if (x.batch == 0) {
-    std::fill(d_values.begin(), d_values.end(), 0.0F);
-    std::fill(d_bias.begin(), d_bias.end(), 0.0F);
-    return;
-  }
-  if (impl_->portable()) {
-    ThreadPool& pool = impl_->runtime->pool;
-    run_parallel(pool, m.cols(), [&](int64_t first, int64_t last) {
-      portable_backward(impl_->lowered->backward, x, dy, values, dx, d_values, first, last);
-    });
-    if (d_bias.empty()) return;
-    run_parallel(pool, m.rows(), [&](int64_t first, int64_t last) {
-      portable_bias_gradient(dy, d_bias, first, last);
-    });
-    return;
-  }
-  PassTensors tensors;
-  tensors.x = x;
-  tensors.dy = dy;
-  tensors.y_or_dx = dx;
-  tensors.values = values;
-  tensors.d_values = d_values;
-  tensors.d_bias = d_bias;
-  run_pass(*impl_,
-           {.pass = Pass::backward,
-            .batch = x.batch,
-            .direct = {.x = direct_pitch(x), .y = direct_pitch(dy), .dx = direct_pitch(dx)},
-            .want_dx = !dx.empty()},
-           tensors);
+                         TensorView dx, std::span<float> d_values, std::span<float> d_bias,
+                         ConstTensorView y) const {
+  validate_kind(*impl_, true);
+  run_backward_images(*impl_, {.x = as_images(x),
+                               .dy = as_images(dy),
+                               .gate = as_images(y),
+                               .y_or_dx = as_images(dx),
+                               .values = values,
+                               .bias = {},
+                               .d_values = d_values,
+                               .d_bias = d_bias});
+}
+
+void Layer::run_backward(ConstImageView x, ConstImageView dy, std::span<const float> values,
+                         ImageView dx, std::span<float> d_values, std::span<float> d_bias,
+                         ConstImageView y) const {
+  validate_kind(*impl_, false);
+  run_backward_images(*impl_, {.x = x,
+                               .dy = dy,
+                               .gate = y,
+                               .y_or_dx = dx,
+                               .values = values,
+                               .bias = {},
+                               .d_values = d_values,
+                               .d_bias = d_bias});
 }
 
 MaskChange Layer::set_mask(const Mask& new_mask) {
@@ -192,9 +264,9 @@ MaskChange Layer::set_mask(const Mask& new_mask) {
   const auto before = static_cast<double>(mask().nnz());
   const auto after = static_cast<double>(new_mask.nnz());
   const bool similar = std::abs(after - before) <= kSimilar * before;
-  auto lowered = std::make_shared<LoweredMask>(new_mask);
-  const Regeneration regeneration = impl_->variants.regenerate(lowered, similar);
-  impl_->lowered = std::move(lowered);
+  auto lowerings = std::make_shared<Lowerings>(new_mask, impl_->lowerings->conv());
+  const Regeneration regeneration = impl_->variants.regenerate(*lowerings, similar);
+  impl_->lowerings = std::move(lowerings);
   change.kernels_generated = regeneration.generated;
   change.kernels_reused = regeneration.reused;
   change.code_bytes = regeneration.code_bytes;
@@ -202,7 +274,14 @@ MaskChange Layer::set_mask(const Mask& new_mask) {
   return change;
 }
 
-const Mask& Layer::mask() const { return impl_->lowered->mask; }
+const Mask& Layer::mask() const { return impl_->lowerings->mask(); }
+bool Layer::is_conv2d() const { return !impl_->linear; }
+const Conv2d& Layer::conv2d() const { return impl_->lowerings->conv(); }
+
+ImageSize Layer::output_size(ImageSize input) const {
+  return sparsejit::output_size(mask().shape(), conv2d(), input);
+}
+
 std::vector<KernelReport> Layer::report() const {
   if (!impl_->portable()) return impl_->variants.report();
   std::vector<KernelReport> reports(2);
@@ -215,25 +294,61 @@ std::vector<KernelReport> Layer::report() const {
   return reports;
 }
 
+namespace {
+
+// Compiles both passes for tensors that LayerOptions describes.
+void compile_ahead(Layer::Impl& impl) {
+  const LayerOptions& options = impl.options;
+  const ImageSize image = impl.linear ? ImageSize{} : options.image;
+  const LoweredLayerPtr lowered = impl.lowerings->get(image);
+  // Only strides and alignment are looked at.
+  float* const data = impl.zeros.data();
+  const auto view_of = [&](int64_t channels, ImageSize size) -> ImageView {
+    const int64_t n = options.batch;
+    const bool row_major = options.layout == Layout::row_major;
+    if (!impl.linear) {
+      return row_major ? channels_last(data, n, channels, size.height, size.width)
+                       : nchw(data, n, channels, size.height, size.width);
+    }
+    if (row_major) return as_images(sparsejit::row_major(data, n, channels));
+    const int64_t pitch = options.pitch == 0 ? stream_pitch(n) : options.pitch;
+    return as_images(feature_major(data, n, channels, pitch));
+  };
+  const ConvStreams& streams = lowered->streams;
+  const int64_t inputs = impl.lowerings->mask().shape().in * impl.lowerings->conv().groups;
+  const ImageView x = view_of(inputs, image);
+  const ImageView y = view_of(impl.lowerings->mask().rows(), streams.destination.size);
+  impl.variants.prepare(lowered, forward_shape(streams, x, y));
+  impl.variants.prepare(lowered, backward_shape(streams, x, y, x, options.relu));
+}
+
+Layer make_layer(const Mask& mask, const Conv2d* conv, const LayerOptions& options) {
+  auto impl = std::make_unique<Layer::Impl>(mask, conv, options);
+  if (options.batch > 0 && !impl->portable()) compile_ahead(*impl);
+  return Layer(std::move(impl));
+}
+
+}  // namespace
+
 Layer compile_layer(const Mask& mask, const LayerOptions& options) {
   validate_options(options);
-  auto impl = std::make_unique<Layer::Impl>(mask, options);
-  if (options.batch > 0 && !impl->portable()) {
-    const auto pitch_of = [&](int64_t features) -> int64_t {
-      if (options.layout == Layout::row_major) return 0;
-      const int64_t pitch = options.pitch == 0 ? stream_pitch(options.batch) : options.pitch;
-      return direct_pitch(
-          feature_major<const float>(impl->zeros.data(), options.batch, features, pitch));
-    };
-    const TensorPitches direct{.x = pitch_of(mask.cols()), .y = pitch_of(mask.rows()), .dx = 0};
-    impl->variants.prepare(impl->lowered,
-                           {.pass = Pass::forward, .batch = options.batch, .direct = direct});
-    PassShape backward{
-        .pass = Pass::backward, .batch = options.batch, .direct = direct, .want_dx = true};
-    backward.direct.dx = direct.x;
-    impl->variants.prepare(impl->lowered, backward);
+  const MaskShape& shape = mask.shape();
+  if (shape.kernel_h != 1 || shape.kernel_w != 1) {
+    throw_error("layer: the mask has a {}x{} kernel, expected 1x1 for a linear layer; pass a Conv2d "
+                "for a convolution", shape.kernel_h, shape.kernel_w);
   }
-  return Layer(std::move(impl));
+  if (options.image != ImageSize{}) {
+    throw_error("options: image {}x{} of a linear layer, expected 1x1", options.image.height,
+                options.image.width);
+  }
+  return make_layer(mask, nullptr, options);
+}
+
+Layer compile_layer(const Mask& mask, const Conv2d& conv, const LayerOptions& options) {
+  validate_options(options);
+  const Conv2d resolved = resolve_conv2d(mask.shape(), conv);
+  if (options.batch > 0) output_size(mask.shape(), resolved, options.image);
+  return make_layer(mask, &resolved, options);
 }
 
 }  // namespace sparsejit

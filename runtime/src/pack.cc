@@ -1,122 +1,266 @@
+// Packing; see pack.h. Read pack first, then copy_runs.
 #include "pack.h"
 
 #include <immintrin.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-
 #include "lane_sums.h"
+#include "vector_copy.h"
 
 namespace sparsejit {
 namespace {
 
-constexpr int64_t kLanes = 8;
-// Two 8x8 blocks side by side read whole cache lines of a row-major matrix.
-constexpr int64_t kFeatureBlock = 16;
+// Two 8x8 blocks side by side read whole cache lines of a channels-last tensor.
+constexpr int64_t kChannelBlock = 16;
 
-// Rows of `from` (8 floats each) become columns of `to`.
-void transpose_8x8(const float* from, int64_t from_pitch, float* to, int64_t to_pitch) {
-  std::array<__m256, 8> row;
-  for (int i = 0; i < 8; ++i) row[i] = _mm256_loadu_ps(from + i * from_pitch);
-  std::array<__m256, 8> pair;
-  for (int i = 0; i < 8; i += 2) {
-    pair[i] = _mm256_unpacklo_ps(row[i], row[i + 1]);
-    pair[i + 1] = _mm256_unpackhi_ps(row[i], row[i + 1]);
+// One run of one channel into a stream. Returns how many floats it has written.
+int64_t pack_run(const float* from, int64_t step, float* to, int64_t count) {
+  if (step == 1) {
+    copy_spill(from, to, count);
+    return round_up_lanes(count);
   }
-  std::array<__m256, 8> quad;
-  for (int i = 0; i < 8; i += 4) {
-    quad[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
-    quad[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xEE);
-    quad[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
-    quad[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xEE);
+  if (step == 2) {
+    copy_even_spill(from, to, count);
+    return round_up_lanes(count);
   }
-  for (int i = 0; i < 4; ++i) {
-    _mm256_storeu_ps(to + i * to_pitch, _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x20));
-    _mm256_storeu_ps(to + (i + 4) * to_pitch, _mm256_permute2f128_ps(quad[i], quad[i + 4], 0x31));
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+  return count;
+}
+
+// Streams that are packed together: the same plane of neighbouring channels.
+struct StreamBlock {
+  float* data;
+  int64_t pitch;
+  int64_t channels;
+};
+
+// One run of several channels whose elements are adjacent in the view.
+int64_t pack_run(const float* from, int64_t step, const StreamBlock& to, int64_t at,
+                 int64_t count) {
+  for (int64_t i = 0; i < count; i += kLanes) {
+    for (int64_t c = 0; c < to.channels; c += kLanes) {
+      transpose_spill(from + i * step + c, step, std::min(kLanes, count - i),
+                      std::min(kLanes, to.channels - c), to.data + c * to.pitch + at + i, to.pitch);
+    }
+  }
+  return round_up_lanes(count);
+}
+
+void zero_range(const StreamBlock& to, int64_t from, int64_t end) {
+  for (int64_t c = 0; c < to.channels; ++c) fill_zeros(to.data + c * to.pitch + from, end - from);
+}
+
+// All runs of a block in order, and zeros before, between and after them.
+void pack_runs(const float* from, const Runs& runs, bool channels_adjacent, const StreamBlock& to,
+               int64_t begin, int64_t end) {
+  if (runs.empty()) {
+    zero_range(to, begin, end);
+    return;
+  }
+  zero_range(to, begin, runs.stream_begin);
+  const int64_t runs_in_all = runs.images.count * runs.rows.count;
+  int64_t image = 0;
+  int64_t row = 0;
+  const auto position = [&] {
+    return runs.stream_begin + image * runs.images.stream_step + row * runs.rows.stream_step;
+  };
+  for (int64_t run = 0; run < runs_in_all; ++run) {
+    const float* source = from + runs.view_begin + image * runs.images.view_step +
+                          row * runs.rows.view_step;
+    const int64_t at = position();
+    const int64_t written =
+        channels_adjacent
+            ? pack_run(source, runs.pixels.view_step, to, at, runs.pixels.count)
+            : pack_run(source, runs.pixels.view_step, to.data + at, runs.pixels.count);
+    if (++row == runs.rows.count) {
+      row = 0;
+      ++image;
+    }
+    zero_range(to, at + written, run + 1 == runs_in_all ? end : position());
   }
 }
 
-struct StridedBlock {
-  float* data;
-  int64_t row_stride;
-  int64_t column_stride;
-};
+void unpack_run(const StreamBlock& from, int64_t at, float* to, int64_t step, bool channels_adjacent,
+                int64_t count) {
+  if (channels_adjacent) {
+    for (int64_t i = 0; i < count; i += kLanes) {
+      for (int64_t c = 0; c < from.channels; c += kLanes) {
+        transpose_exact(from.data + c * from.pitch + at + i, from.pitch,
+                        std::min(kLanes, from.channels - c), std::min(kLanes, count - i),
+                        to + i * step + c, step);
+      }
+    }
+  } else if (step == 1) {
+    copy_exact(from.data + at, to, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i * step] = from.data[at + i];
+  }
+}
 
-void copy_strided(const StridedBlock& from, const StridedBlock& to, int64_t rows, int64_t columns) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) {
-      to.data[r * to.row_stride + c * to.column_stride] =
-          from.data[r * from.row_stride + c * from.column_stride];
+void unpack_runs(const StreamBlock& from, const Runs& runs, float* to, bool channels_adjacent) {
+  for (int64_t image = 0; image < runs.images.count; ++image) {
+    for (int64_t row = 0; row < runs.rows.count; ++row) {
+      unpack_run(from,
+                 runs.stream_begin + image * runs.images.stream_step + row * runs.rows.stream_step,
+                 to + runs.view_begin + image * runs.images.view_step + row * runs.rows.view_step,
+                 runs.pixels.view_step, channels_adjacent, runs.pixels.count);
     }
   }
 }
 
-// from[r * from_pitch + c] -> to[c * to_pitch + r] for r < rows, c < columns.
-void transpose_block(float* from, int64_t from_pitch, float* to, int64_t to_pitch, int64_t rows,
-                     int64_t columns) {
-  const int64_t whole_rows = rows / kLanes * kLanes;
-  const int64_t whole_columns = columns / kLanes * kLanes;
-  for (int64_t c0 = 0; c0 < whole_columns; c0 += kFeatureBlock) {
-    const int64_t c1 = std::min(c0 + kFeatureBlock, whole_columns);
-    for (int64_t r = 0; r < whole_rows; r += kLanes) {
-      for (int64_t c = c0; c < c1; c += kLanes) {
-        transpose_8x8(from + r * from_pitch + c, from_pitch, to + c * to_pitch + r, to_pitch);
+template <typename T>
+bool are_channels_adjacent(const BasicImageView<T>& view, int64_t step) {
+  return view.channel_stride == 1 && view.channels > 1 && step != 1;
+}
+
+// Calls call(first channel, channels) for blocks that are packed together.
+template <typename Call>
+void for_each_block(int64_t first, int64_t last, bool channels_adjacent, const Call& call) {
+  const int64_t size = channels_adjacent ? kChannelBlock : 1;
+  for (int64_t channel = first; channel < last; channel += size) {
+    call(channel, std::min(size, last - channel));
+  }
+}
+
+StreamBlock block_of(const PackedSlab& packed, const StreamSide& side, int64_t channel,
+                     size_t plane, int64_t channels) {
+  const auto planes = static_cast<int64_t>(side.planes.size());
+  const int64_t stream = channel * planes + static_cast<int64_t>(plane);
+  return {packed.data + stream * packed.pitch, planes * packed.pitch, channels};
+}
+
+// Puts the planes of a strided tensor together again, row by row of the view.
+class StridedUnpacker {
+ public:
+  StridedUnpacker(const PackedSlab& packed, const PackGeometry& geometry, const ImageView& view,
+                  int64_t channel, int64_t channels)
+      : packed_(packed), geometry_(geometry), view_(view), channel_(channel), channels_(channels) {}
+
+  void run() const {
+    const Slab& slab = geometry_.slab;
+    const PerAxis stride = geometry_.side.stride;
+    // The last slab of an image also has the rows that no output reads.
+    const bool last = slab.first_row + slab.rows == geometry_.grid.used_rows;
+    const int64_t end = last ? view_.height : (slab.first_row + slab.rows) * stride.h;
+    for (int64_t image = 0; image < slab.images; ++image) {
+      for (int64_t y = slab.first_row * stride.h; y < std::min(end, view_.height); ++y) {
+        unpack_row(image, y);
       }
     }
   }
-  const auto copy_rest = [&](int64_t r0, int64_t c0, int64_t r1, int64_t c1) {
-    copy_strided({from + r0 * from_pitch + c0, from_pitch, 1},
-                 {to + c0 * to_pitch + r0, 1, to_pitch}, r1 - r0, c1 - c0);
+
+ private:
+  struct Piece {
+    const float* data = nullptr;  // of the block's first channel; null: zeros
+    int64_t count = 0;            // pixels
   };
-  copy_rest(0, whole_columns, whole_rows, columns);
-  copy_rest(whole_rows, 0, rows, columns);
-}
 
-float* element(const TensorView& view, int64_t sample, int64_t feature) {
-  return view.data + sample * view.batch_stride + feature * view.feature_stride;
-}
+  void unpack_row(int64_t image, int64_t y) const {
+    const PerAxis stride = geometry_.side.stride;
+    float* to = view_.data + channel_ * view_.channel_stride +
+                (geometry_.slab.first_image + image) * view_.image_stride + y * view_.row_stride;
+    if (stride.w == 2 && channels_ == 1 && view_.pixel_stride == 1) {
+      unpack_pairs(piece_of(image, y, 0), piece_of(image, y, 1), to);
+      return;
+    }
+    for (int64_t phase = 0; phase < std::min(stride.w, view_.width); ++phase) {
+      const Piece piece = piece_of(image, y, phase);
+      const int64_t count = (view_.width - phase + stride.w - 1) / stride.w;
+      store(piece, to + phase * view_.pixel_stride, stride.w * view_.pixel_stride, count);
+    }
+  }
 
-// The view is only read; one mutable type lets pack and unpack share their helpers.
-TensorView mutable_view(const ConstTensorView& view) {
-  return {const_cast<float*>(view.data), view.batch, view.features, view.batch_stride,
-          view.feature_stride};
-}
+  Piece piece_of(int64_t image, int64_t y, int64_t column_phase) const {
+    const StreamSide& side = geometry_.side;
+    const int64_t row = y / side.stride.h;
+    for (size_t p = 0; p < side.planes.size(); ++p) {
+      const StreamPlane& plane = side.planes[p];
+      if (plane.row_phase != y % side.stride.h || plane.column_phase != column_phase) continue;
+      if (row >= plane.rows) return {};
+      const StreamBlock block = block_of(packed_, side, channel_, p, channels_);
+      return {block.data + image * geometry_.grid.image_pitch() +
+                  (row - geometry_.slab.first_row) * geometry_.grid.row_pitch,
+              plane.columns};
+    }
+    return {};
+  }
+
+  void unpack_pairs(const Piece& even, const Piece& odd, float* to) const {
+    const int64_t even_count = even.data == nullptr ? view_.width : even.count;
+    const int64_t odd_count = odd.data == nullptr ? view_.width : odd.count;
+    const int64_t pairs = std::min({even_count, odd_count, view_.width / 2});
+    interleave_exact(even.data, odd.data, to, pairs);
+    for (int64_t x = 2 * pairs; x < view_.width; ++x) {
+      const Piece& piece = x % 2 == 0 ? even : odd;
+      to[x] = piece.data != nullptr && x / 2 < piece.count ? piece.data[x / 2] : 0.0F;
+    }
+  }
+
+  // `count` pixels, zeros behind those of the piece.
+  void store(const Piece& piece, float* to, int64_t step, int64_t count) const {
+    const int64_t planes = static_cast<int64_t>(geometry_.side.planes.size());
+    const int64_t copied = piece.data == nullptr ? 0 : std::min(count, piece.count);
+    if (copied > 0) {
+      const StreamBlock block{const_cast<float*>(piece.data), planes * packed_.pitch, channels_};
+      unpack_run(block, 0, to, step, channels_ > 1, copied);
+    }
+    for (int64_t i = copied; i < count; ++i) {
+      for (int64_t c = 0; c < channels_; ++c) to[i * step + c * view_.channel_stride] = 0.0F;
+    }
+  }
+
+  const PackedSlab& packed_;
+  const PackGeometry& geometry_;
+  const ImageView& view_;
+  int64_t channel_;
+  int64_t channels_;
+};
 
 }  // namespace
 
-void pack(const ConstTensorView& view, const PackedPanel& panel, int64_t first, int64_t last) {
-  float* from = element(mutable_view(view), panel.start, first);
-  float* to = panel.data + first * panel.pitch;
-  if (view.batch_stride == 1) {
-    for (int64_t f = 0; f < last - first; ++f) {
-      std::memcpy(to + f * panel.pitch, from + f * view.feature_stride,
-                  panel.length * sizeof(float));
-    }
-  } else if (view.feature_stride == 1) {
-    transpose_block(from, view.batch_stride, to, panel.pitch, panel.length, last - first);
-  } else {
-    copy_strided({from, view.feature_stride, view.batch_stride}, {to, panel.pitch, 1}, last - first,
-                 panel.length);
-  }
-  for (int64_t f = 0; f < last - first; ++f) {
-    for (int64_t t = panel.length; t < panel.padded_length; ++t) to[f * panel.pitch + t] = 0.0F;
+void pack(const ConstImageView& view, const PackGeometry& geometry, const PackedSlab& packed,
+          int64_t first, int64_t last) {
+  const StreamSide& side = geometry.side;
+  for (size_t p = 0; p < side.planes.size(); ++p) {
+    const Runs runs =
+        find_runs(view, side, side.planes[p], geometry.grid, geometry.slab, packed.halo_rows);
+    const bool adjacent = are_channels_adjacent(view, runs.pixels.view_step);
+    for_each_block(first, last, adjacent, [&](int64_t channel, int64_t channels) {
+      pack_runs(view.data + channel * view.channel_stride, runs, adjacent,
+                block_of(packed, side, channel, p, channels), -packed.front, packed.length);
+    });
   }
 }
 
-void unpack(const PackedPanel& panel, const TensorView& view, int64_t first, int64_t last) {
-  float* from = panel.data + first * panel.pitch;
-  float* to = element(view, panel.start, first);
-  if (view.batch_stride == 1) {
-    for (int64_t f = 0; f < last - first; ++f) {
-      std::memcpy(to + f * view.feature_stride, from + f * panel.pitch,
-                  panel.length * sizeof(float));
+void unpack(const PackedSlab& packed, const PackGeometry& geometry, const ImageView& view,
+            int64_t first, int64_t last) {
+  const StreamSide& side = geometry.side;
+  if (side.stride == PerAxis(1)) {
+    const Runs runs = find_runs(view, side, side.planes[0], geometry.grid, geometry.slab, 0);
+    const bool adjacent = are_channels_adjacent(view, runs.pixels.view_step);
+    for_each_block(first, last, adjacent, [&](int64_t channel, int64_t channels) {
+      unpack_runs(block_of(packed, side, channel, 0, channels), runs,
+                  view.data + channel * view.channel_stride, adjacent);
+    });
+    return;
+  }
+  for_each_block(first, last, are_channels_adjacent(view, view.pixel_stride),
+                 [&](int64_t channel, int64_t channels) {
+                   StridedUnpacker(packed, geometry, view, channel, channels).run();
+                 });
+}
+
+void gate_gradient(const PackedSlab& gradient, const PackedSlab& output, int64_t first,
+                   int64_t last) {
+  const int64_t floats = gradient.front + gradient.length;
+  for (int64_t stream = first; stream < last; ++stream) {
+    float* to = gradient.data - gradient.front + stream * gradient.pitch;
+    const float* from = output.data - output.front + stream * output.pitch;
+    for (int64_t i = 0; i < floats; i += kLanes) {
+      // Not "less or equal": a NaN lets the gradient pass.
+      const __m256 passes =
+          _mm256_cmp_ps(_mm256_loadu_ps(from + i), _mm256_setzero_ps(), _CMP_NLE_UQ);
+      _mm256_storeu_ps(to + i, _mm256_and_ps(_mm256_loadu_ps(to + i), passes));
     }
-  } else if (view.feature_stride == 1) {
-    transpose_block(from, panel.pitch, to, view.batch_stride, last - first, panel.length);
-  } else {
-    copy_strided({from, panel.pitch, 1}, {to, view.feature_stride, view.batch_stride}, last - first,
-                 panel.length);
   }
 }
 

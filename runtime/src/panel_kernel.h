@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "code_memory.h"
-#include "lowered_mask.h"
+#include "lowered_layer.h"
 #include "sparsejit/emit.h"
 
 namespace sparsejit {
@@ -60,14 +60,14 @@ class NativeKernel : public PanelKernel {
 // AVX2 intrinsics, no generated code; the CPU must have AVX2 and FMA.
 class InterpretedKernel : public PanelKernel {
  public:
-  InterpretedKernel(LoweredMaskPtr lowered, Pass side, Plan plan);
+  InterpretedKernel(LoweredLayerPtr lowered, Pass side, Plan plan);
 
   void run(const PanelOperands& operands, int32_t block, int32_t first_part, int32_t last_part,
            int64_t length) const override;
   const Plan& plan() const override { return plan_; }
 
  private:
-  LoweredMaskPtr lowered_;
+  LoweredLayerPtr lowered_;
   const TapTable& table_;
   Plan plan_;
   std::vector<int32_t> offsets_;  // of each tap's gathered stream, in floats

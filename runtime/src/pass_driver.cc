@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "pack.h"
+#include "operand.h"
 
 namespace sparsejit {
 namespace {
@@ -23,73 +23,71 @@ Slice slice_of(int64_t count, int thread, int threads) {
 }
 
 constexpr int64_t kLanes = 8;
+constexpr int64_t kChannelGroup = 16;
 
 // Waking another thread costs a few microseconds; less work than this (taps times floats, about
 // 20 us) is quicker done by the caller alone. Results do not depend on it.
 constexpr int64_t kMinSharedWork = 500'000;
 
-// One operand of the step: in place, or packed panel by panel.
-class Operand {
- public:
-  Operand(const ConstTensorView& view, int64_t direct_pitch, int64_t packed_pitch,
-          ScratchPool& scratch)
-      : view_(view), pitch_(direct_pitch != 0 ? direct_pitch : packed_pitch) {
-    if (direct_pitch == 0 && !view.empty()) buffer_ = scratch.take(view.features * packed_pitch);
-  }
-
-  bool packed() const { return buffer_.data() != nullptr; }
-  const ConstTensorView& view() const { return view_; }
-  // Where the panel that begins at sample `start` begins.
-  const float* at(int64_t start) const {
-    if (packed() || view_.empty()) return buffer_.data();
-    return view_.data + start;
-  }
-  PackedPanel panel(int64_t start, int64_t length, int64_t padded_length) const {
-    return {buffer_.data(), pitch_, start, length, padded_length};
-  }
-
- private:
-  ConstTensorView view_;
-  int64_t pitch_;
-  ScratchPool::Buffer buffer_;
-};
-
 class StepRun {
  public:
-  StepRun(const TapTable& table, const PanelKernel& kernel, const Pitches& direct, int64_t length,
-          const StepArguments& arguments, ThreadPool& pool, ScratchPool& scratch)
-      : kernel_(kernel),
-        plan_(kernel.plan()),
-        table_(table),
+  StepRun(const StepContext& context, const StepArguments& arguments)
+      : kernel_(context.kernel),
+        plan_(context.kernel.plan()),
+        table_(context.lowered.table(context.side)),
+        grid_(context.lowered.streams.grid),
+        slabs_(context.slabs),
         arguments_(arguments),
-        pool_(pool),
-        threads_(table.size() * length < kMinSharedWork ? 1 : pool.threads()),
-        length_(length),
-        gathered_(arguments.gathered, direct.gathered, plan_.pitches.gathered, scratch),
-        own_(arguments.own, direct.own, plan_.pitches.own, scratch),
-        paired_(arguments.paired, direct.paired, plan_.pitches.paired, scratch) {
-    const int64_t limit = std::max<int64_t>(1, plan_.panel / kLanes);
-    panels_ = (length / kLanes + limit - 1) / limit;
-  }
+        pool_(context.pool),
+        threads_(table_.size() * slabs_.total() < kMinSharedWork ? 1 : pool_.threads()),
+        gathered_(arguments.gathered,
+                  options(context, !by_source(context), plan_.pitches.gathered,
+                          context.in_place.gathered, true),
+                  context.scratch),
+        own_(arguments.own,
+             options(context, by_source(context), plan_.pitches.own, context.in_place.own, false),
+             context.scratch),
+        paired_(arguments.paired,
+                options(context, by_source(context), plan_.pitches.paired, context.in_place.paired,
+                        false),
+                context.scratch),
+        gate_(arguments.gate,
+              options(context, false, gradient().pitch(), false, !is_products()),
+              context.scratch) {}
 
   void run() {
-    if (!gathered_.packed() && !own_.packed() && !paired_.packed()) {
-      share([&](int thread) {
-        for (int64_t panel = 0; panel < panels_; ++panel) compute(panel, thread);
-      });
-      return;
-    }
-    for (int64_t panel = 0; panel < panels_; ++panel) {
-      share([&](int thread) {
-        pack_slice(gathered_, panel, thread);
-        pack_slice(paired_, panel, thread);
-      });
-      share([&](int thread) { compute(panel, thread); });
-      if (own_.packed()) share([&](int thread) { unpack_slice(panel, thread); });
+    const bool any_packed = gathered_.packed() || own_.packed() || paired_.packed();
+    for (int64_t i = 0; i < slabs_.count(); ++i) {
+      const Slab slab = slabs_.at(i);
+      if (any_packed) {
+        share([&](int thread) {
+          pack_slice(gathered_, slab, thread);
+          pack_slice(paired_, slab, thread);
+          gate_slice(slab, thread);
+        });
+      }
+      share([&](int thread) { compute(slab, i == 0, thread); });
+      if (own_.packed()) share([&](int thread) { unpack_slice(slab, thread); });
     }
   }
 
  private:
+  static bool by_source(const StepContext& context) { return context.side == Pass::backward; }
+  bool is_products() const { return plan_.kind == KernelKind::products; }
+  // The operand that is the gradient of the layer's output, in backward steps.
+  const Operand& gradient() const { return is_products() ? paired_ : gathered_; }
+
+  // `of_source`: the tensor is the layer's input, or its gradient.
+  static Operand::Options options(const StepContext& context, bool of_source, int64_t pitch,
+                                  bool in_place, bool gathered) {
+    const ConvStreams& streams = context.lowered.streams;
+    return {.side = of_source ? streams.source : streams.destination,
+            .grid = streams.grid,
+            .pitch = pitch,
+            .in_place = in_place,
+            .gathered = gathered};
+  }
+
   void share(const std::function<void(int)>& call) const {
     if (threads_ == 1) {
       call(0);
@@ -114,70 +112,95 @@ class StepRun {
     return part;
   }
 
+  // Whole groups of channels, which are packed together.
+  Slice channels_of(const Operand& operand, int thread) const {
+    const int64_t channels = operand.view().channels;
+    const Slice groups = slice_of((channels + kChannelGroup - 1) / kChannelGroup, thread, threads_);
+    return {std::min(channels, groups.first * kChannelGroup),
+            std::min(channels, groups.last * kChannelGroup)};
+  }
+
+  void pack_slice(const Operand& operand, const Slab& slab, int thread) const {
+    if (!operand.packed()) return;
+    const Slice slice = channels_of(operand, thread);
+    pack(operand.view(), operand.geometry(slab), operand.packed_slab(slab), slice.first,
+         slice.last);
+  }
+
+  // The gradient was packed by the same thread just before.
+  void gate_slice(const Slab& slab, int thread) const {
+    if (!gate_.packed()) return;
+    pack_slice(gate_, slab, thread);
+    const Slice slice = channels_of(gate_, thread);
+    gate_gradient(gradient().packed_slab(slab), gate_.packed_slab(slab), slice.first, slice.last);
+  }
+
+  void unpack_slice(const Slab& slab, int thread) const {
+    const Slice slice = channels_of(own_, thread);
+    unpack(own_.packed_slab(slab), own_.geometry(slab), arguments_.own, slice.first, slice.last);
+  }
+
   // Panels of nearly equal length, none longer than the plan's; all are whole vectors except that
   // the last one takes what is left.
-  int64_t panel_begin(int64_t panel) const {
-    return panel == panels_ ? length_ : length_ / kLanes * panel / panels_ * kLanes;
+  int64_t panels_of(const Slab& slab) const {
+    const int64_t limit = std::max<int64_t>(1, plan_.panel / kLanes);
+    return (slab.length / kLanes + limit - 1) / limit;
   }
 
-  PackedPanel packed_panel(const Operand& operand, int64_t panel) const {
-    const int64_t begin = panel_begin(panel);
-    const int64_t padded = panel_begin(panel + 1) - begin;
-    return operand.panel(begin, std::min(padded, operand.view().batch - begin), padded);
+  void compute(const Slab& slab, bool first_slab, int thread) const {
+    const int64_t panels = panels_of(slab);
+    const auto begin = [&](int64_t panel) {
+      return panel == panels ? slab.length : slab.length / kLanes * panel / panels * kLanes;
+    };
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      compute_panel(slab, begin(panel), begin(panel + 1), first_slab && panel == 0, thread);
+    }
   }
 
-  void pack_slice(const Operand& operand, int64_t panel, int thread) const {
-    if (!operand.packed()) return;
-    const Slice slice = slice_of(operand.view().features, thread, threads_);
-    pack(operand.view(), packed_panel(operand, panel), slice.first, slice.last);
-  }
-
-  void unpack_slice(int64_t panel, int thread) const {
-    const Slice slice = slice_of(arguments_.own.features, thread, threads_);
-    unpack(packed_panel(own_, panel), arguments_.own, slice.first, slice.last);
-  }
-
-  void compute(int64_t panel, int thread) const {
-    const int64_t start = panel_begin(panel);
-    const int64_t length = panel_begin(panel + 1) - start;
-    const PanelOperands operands{.gathered = gathered_.at(start),
-                                 .own = const_cast<float*>(own_.at(start)),
-                                 .paired = paired_.at(start),
+  void compute_panel(const Slab& slab, int64_t start, int64_t end, bool first, int thread) const {
+    const PanelOperands operands{.gathered = gathered_.at(slab, start),
+                                 .own = const_cast<float*>(own_.at(slab, start)),
+                                 .paired = paired_.at(slab, start),
                                  .values = arguments_.values.data(),
                                  .start = arguments_.start,
                                  .d_values = arguments_.d_values.data()};
     const PartRange parts = parts_of(thread);
+    // Behind the rows of a band lie those of the next one, which are not summed here.
+    const int64_t rows = (slab.images - 1) * grid_.image_rows + slab.rows;
+    const int64_t summed = std::min(end, rows * grid_.row_pitch) - start;
     for (int32_t block = 0; block < plan_.blocks; ++block) {
-      if (!arguments_.stream_sums.empty()) sum_block(operands, panel, block, thread);
-      kernel_.run(operands, block, parts.first, parts.last, length);
+      if (!arguments_.stream_sums.empty()) sum_block(operands, summed, block, !first, thread);
+      kernel_.run(operands, block, parts.first, parts.last, end - start);
     }
   }
 
   // Reads the block's streams just before the kernel needs them in the cache anyway.
-  void sum_block(const PanelOperands& operands, int64_t panel, int32_t block, int thread) const {
-    const bool paired = plan_.kind == KernelKind::products;
+  void sum_block(const PanelOperands& operands, int64_t length, int32_t block, bool accumulate,
+                 int thread) const {
+    const bool paired = is_products();
     const int64_t streams = paired ? table_.rows() : table_.streams;
     const int64_t first = paired ? streams * block / plan_.blocks : block * plan_.block_streams;
     const int64_t last = paired ? streams * (block + 1) / plan_.blocks
                                 : std::min(streams, first + plan_.block_streams);
     const Slice slice = slice_of(last - first, thread, threads_);
     sum_streams(paired ? operands.paired : operands.gathered,
-                paired ? plan_.pitches.paired : plan_.pitches.gathered,
-                panel_begin(panel + 1) - panel_begin(panel), first + slice.first,
-                first + slice.last, panel > 0, arguments_.stream_sums.data());
+                paired ? plan_.pitches.paired : plan_.pitches.gathered, length,
+                first + slice.first, first + slice.last, accumulate,
+                arguments_.stream_sums.data());
   }
 
   const PanelKernel& kernel_;
   const Plan& plan_;
   const TapTable& table_;
+  const StreamGrid& grid_;
+  const Slabs& slabs_;
   const StepArguments& arguments_;
   ThreadPool& pool_;
   const int threads_;
-  const int64_t length_;
-  int64_t panels_ = 1;
   Operand gathered_;
   Operand own_;
   Operand paired_;
+  Operand gate_;
 };
 
 // Values in the table's order and room for their gradients, when the plan wants that.
@@ -221,19 +244,17 @@ class OrderedValues {
 
 }  // namespace
 
-void run_step(const LoweredMask& lowered, Pass side, const PanelKernel& kernel,
-              const Pitches& direct, int64_t length, const StepArguments& arguments,
-              ThreadPool& pool, ScratchPool& scratch) {
-  const TapTable& table = lowered.table(side);
-  if (!kernel.plan().packed_values) {
-    StepRun(table, kernel, direct, length, arguments, pool, scratch).run();
+void run_step(const StepContext& context, const StepArguments& arguments) {
+  if (!context.kernel.plan().packed_values) {
+    StepRun(context, arguments).run();
     return;
   }
-  const OrderedValues ordered(table, arguments.values, pool, scratch);
+  const OrderedValues ordered(context.lowered.table(context.side), arguments.values, context.pool,
+                              context.scratch);
   StepArguments in_order = arguments;
   in_order.values = ordered.values();
   in_order.d_values = ordered.d_values();
-  StepRun(table, kernel, direct, length, in_order, pool, scratch).run();
+  StepRun(context, in_order).run();
   ordered.store_d_values(arguments.d_values);
 }
 

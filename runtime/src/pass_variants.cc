@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operand.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit {
@@ -15,10 +16,6 @@ constexpr int64_t kLanes = 8;
 // Longest stream, in vectors, for which generated code takes the backward pass in two steps.
 constexpr int64_t kMaxSplitVectors = 5;
 
-bool any_direct(const TensorPitches& pitches) {
-  return pitches.x != 0 || pitches.y != 0 || pitches.dx != 0;
-}
-
 Step make_step(KernelKind kind, Pass side, const TensorPitches& t) {
   Step step{.kind = kind, .side = side, .direct = {}, .kernel = nullptr};
   if (kind == KernelKind::products) {
@@ -31,30 +28,60 @@ Step make_step(KernelKind kind, Pass side, const TensorPitches& t) {
   return step;
 }
 
-// Floats of a stream the kernels see: the batch where any tensor is used in place, else rounded up
-// to whole vectors. One length for all steps, so that all ways of a pass sum in the same order.
-int64_t stream_length(const PassShape& shape) {
-  return any_direct(shape.direct) ? shape.batch : (shape.batch + kLanes - 1) / kLanes * kLanes;
+// One cut for all steps, so that all ways of a pass sum in the same order.
+Slabs make_slabs(const LoweredLayer& lowered, const PassShape& shape, const MachineModel& machine) {
+  return Slabs({.grid = lowered.streams.grid,
+                .images = shape.images,
+                .any_in_place = any_direct(shape.direct),
+                .all_in_place = all_direct(shape),
+                .in_place_merged = shape.merged,
+                .target = longest_panel(machine)});
 }
 
-std::vector<Step> make_steps(const PassShape& shape, bool interpreted) {
+// Short images are better merged than used in place one by one: code is fetched once a panel.
+void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
+  constexpr int64_t kMinFloatsInPlace = 128;
+  if (!any_direct(shape.direct)) shape.merged = true;
+  if (shape.merged || shape.images == 1) return;
+  if (lowered.streams.grid.image_pitch() >= kMinFloatsInPlace) return;
+  shape.direct = {};
+  shape.merged = true;
+}
+
+}  // namespace
+
+std::vector<Step> PassVariants::make_steps(const Variant& variant, bool interpreted) {
+  const PassShape& shape = variant.shape;
   const TensorPitches& t = shape.direct;
   if (shape.pass == Pass::forward) return {make_step(KernelKind::accumulate, Pass::forward, t)};
   const Step products = make_step(KernelKind::products, Pass::forward, t);
   if (!shape.want_dx) return {products};
-  const bool split = !interpreted && stream_length(shape) <= kMaxSplitVectors * kLanes;
+  const bool split = !interpreted && variant.slabs.longest() <= kMaxSplitVectors * kLanes;
   if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
   return {make_step(KernelKind::fused, Pass::backward, t)};
 }
 
-KernelRequest request_of(const PassShape& shape, const Step& step, bool interpreted) {
-  return {.kind = step.kind,
-          .length = stream_length(shape),
-          .pitches = step.direct,
-          .interpreted = interpreted};
+// Packed operands of linear layers get the pitch of the plan, which does not depend on the batch,
+// so that batches share code; images are packed close.
+KernelRequest PassVariants::request_of(const LoweredLayer& lowered, const Variant& variant,
+                                       const Step& step, bool interpreted) const {
+  KernelRequest request{.kind = step.kind,
+                        .length = variant.slabs.planned_length(),
+                        .pitches = step.direct,
+                        .interpreted = interpreted,
+                        .repeated = variant.slabs.count() > 1,
+                        .relu = relu_ && variant.shape.pass == Pass::forward};
+  const StreamGrid& grid = lowered.streams.grid;
+  if (grid.image_pitch() == 1) return request;
+  const int64_t longest = variant.slabs.longest();
+  const auto choose = [&](int64_t& pitch, bool gathered) {
+    if (pitch == 0) pitch = stream_pitch(Operand::packed_floats(grid, longest, gathered));
+  };
+  choose(request.pitches.gathered, true);
+  if (step.kind != KernelKind::products) choose(request.pitches.own, false);
+  if (step.kind != KernelKind::accumulate) choose(request.pitches.paired, false);
+  return request;
 }
-
-}  // namespace
 
 PassVariants::Variant* PassVariants::find(const PassShape& shape) const {
   for (const auto& variant : variants_) {
@@ -63,32 +90,35 @@ PassVariants::Variant* PassVariants::find(const PassShape& shape) const {
   return nullptr;
 }
 
-PassVariants::Variant& PassVariants::find_or_add(PassShape& shape) {
+PassVariants::Variant& PassVariants::find_or_add(const LoweredLayer& lowered, PassShape& shape) {
+  settle_layout(shape, lowered);
   if (Variant* known = find(shape)) return *known;
   if (!accepts_direct(shape)) {
     shape.direct = {};
+    shape.merged = true;
     if (Variant* known = find(shape)) return *known;
   }
   if (variants_.size() == kMaxShapes) variants_.erase(variants_.begin());
   variants_.push_back(std::make_unique<Variant>());
   variants_.back()->shape = shape;
+  variants_.back()->slabs = make_slabs(lowered, shape, runtime_->machine);
   return *variants_.back();
 }
 
-void PassVariants::look_up_native(const LoweredMaskPtr& lowered, Variant& variant,
+void PassVariants::look_up_native(const LoweredLayerPtr& lowered, Variant& variant,
                                   Regeneration& regeneration) {
   variant.native_looked_up = true;
-  std::vector<Step> steps = make_steps(variant.shape, false);
+  std::vector<Step> steps = make_steps(variant, false);
   for (Step& step : steps) {
     const KernelLookup lookup =
-        runtime_->cache.get(lowered, step.side, request_of(variant.shape, step, false));
+        runtime_->cache.get(lowered, step.side, request_of(*lowered, variant, step, false));
     if (lookup.kernel == nullptr) {
       variant.codes.clear();
       variant.native_problem = lookup.reason;
       if (!warned_) {
         warned_ = true;
-        runtime_->warn(fmt::format("layer {}x{}: interpreted instead of native: {}",
-                                   lowered->mask.rows(), lowered->mask.cols(), lookup.reason));
+        runtime_->warn(fmt::format("layer {}: interpreted instead of native: {}",
+                                   to_text(lowered->spec.mask.shape()), lookup.reason));
       }
       return;
     }
@@ -99,17 +129,17 @@ void PassVariants::look_up_native(const LoweredMaskPtr& lowered, Variant& varian
   variant.native = std::make_shared<const std::vector<Step>>(std::move(steps));
 }
 
-void PassVariants::make_interpreted(const LoweredMaskPtr& lowered, Variant& variant) const {
-  std::vector<Step> steps = make_steps(variant.shape, true);
+void PassVariants::make_interpreted(const LoweredLayerPtr& lowered, Variant& variant) const {
+  std::vector<Step> steps = make_steps(variant, true);
   for (Step& step : steps) {
-    const KernelRequest request = request_of(variant.shape, step, true);
+    const KernelRequest request = request_of(*lowered, variant, step, true);
     step.kernel = std::make_shared<InterpretedKernel>(
         lowered, step.side, plan_kernel(lowered->table(step.side), request, runtime_->machine));
   }
   variant.interpreted = std::make_shared<const std::vector<Step>>(std::move(steps));
 }
 
-Engine PassVariants::choose(const LoweredMaskPtr& lowered, Variant& variant) {
+Engine PassVariants::choose(const LoweredLayerPtr& lowered, Variant& variant) {
   if (wanted_ == Engine::interpreted) return Engine::interpreted;
   Regeneration unreported;
   if (!variant.native_looked_up) look_up_native(lowered, variant, unreported);
@@ -119,12 +149,13 @@ Engine PassVariants::choose(const LoweredMaskPtr& lowered, Variant& variant) {
                                                       : variant.picker.chosen();
 }
 
-PreparedPass PassVariants::prepare(const LoweredMaskPtr& lowered, PassShape shape) {
+PreparedPass PassVariants::prepare(const LoweredLayerPtr& lowered, PassShape shape) {
   const std::lock_guard lock(mutex_);
-  Variant& variant = find_or_add(shape);
+  Variant& variant = find_or_add(*lowered, shape);
   PreparedPass prepared;
+  prepared.lowered = lowered;
   prepared.shape = shape;
-  prepared.length = stream_length(shape);
+  prepared.slabs = variant.slabs;
   prepared.engine = choose(lowered, variant);
   if (prepared.engine == Engine::interpreted && variant.interpreted == nullptr) {
     make_interpreted(lowered, variant);
@@ -143,7 +174,8 @@ void PassVariants::record(const PassShape& shape, Engine engine, double seconds)
 bool PassVariants::accepts_direct(const PassShape& shape) const {
   std::vector<TensorPitches> known;
   for (const auto& variant : variants_) {
-    if (variant->shape.pass != shape.pass || !any_direct(variant->shape.direct)) continue;
+    if (variant->shape.pass != shape.pass || variant->shape.image != shape.image) continue;
+    if (!any_direct(variant->shape.direct)) continue;
     if (variant->shape.direct == shape.direct) return true;
     if (std::find(known.begin(), known.end(), variant->shape.direct) == known.end()) {
       known.push_back(variant->shape.direct);
@@ -152,7 +184,7 @@ bool PassVariants::accepts_direct(const PassShape& shape) const {
   return static_cast<int64_t>(known.size()) < kMaxDirectPitches;
 }
 
-Regeneration PassVariants::regenerate(const LoweredMaskPtr& lowered, bool keep_choices) {
+Regeneration PassVariants::regenerate(Lowerings& lowerings, bool keep_choices) {
   const std::lock_guard lock(mutex_);
   Regeneration regeneration;
   for (const auto& variant : variants_) {
@@ -163,7 +195,7 @@ Regeneration PassVariants::regenerate(const LoweredMaskPtr& lowered, bool keep_c
     const bool was_used = variant->native_looked_up;
     variant->native_looked_up = false;
     if (!was_used || variant->picker.chosen() == Engine::interpreted) continue;
-    look_up_native(lowered, *variant, regeneration);
+    look_up_native(lowerings.get(variant->shape.image), *variant, regeneration);
   }
   return regeneration;
 }
@@ -182,7 +214,9 @@ KernelReport PassVariants::report_of(const Variant& variant) const {
   KernelReport report;
   report.pass = variant.shape.pass;
   report.want_dx = variant.shape.want_dx;
-  report.batch = variant.shape.batch;
+  report.batch = variant.shape.images;
+  report.image = variant.shape.image;
+  report.images_per_slab = variant.slabs.images_per_slab();
   for (const NativeKernelPtr& code : variant.codes) {
     report.code_bytes += code->code_bytes();
     report.compile_seconds += code->compile_seconds();

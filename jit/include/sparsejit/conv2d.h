@@ -93,7 +93,7 @@ struct StreamPlane {
 struct StreamSide {
   ImageSize size;      // of an image
   PerAxis stride = 1;  // between pixels of a plane
-  std::vector<StreamPlane> planes = {{}};
+  std::vector<StreamPlane> planes;
   bool operator==(const StreamSide&) const = default;
 };
 
@@ -120,7 +120,7 @@ struct ConvStreams {
   bool operator==(const ConvStreams&) const = default;
 };
 
-// `conv` is resolved. Without arguments: those of a linear layer.
+// `conv` is resolved.
 ConvStreams plan_streams(const MaskShape& shape, const Conv2d& conv, ImageSize input);
 
 // Destination row = output channel, stream = source plane; `streams` as planned for this mask.

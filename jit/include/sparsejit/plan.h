@@ -56,6 +56,8 @@ struct KernelRequest {
   int64_t length = 0;        // floats of a stream, at least one vector
   Pitches pitches{};         // 0: the operand is packed, the plan chooses its pitch
   bool interpreted = false;  // planned for intrinsics: short streams pay differently
+  bool repeated = false;     // runs over several slabs of streams, whose sums add up
+  bool relu = false;         // accumulate: own[row] = max(0, sum)
   bool operator==(const KernelRequest&) const = default;
 };
 
@@ -75,6 +77,7 @@ struct Plan {
   // Several panels: values are read, and their gradients added to, in the table's order. One
   // panel: by value index, and gradients are stored once.
   bool packed_values = false;
+  bool relu = false;  // accumulate: own[row] = max(0, sum), NaN stays NaN
   // The stream is no multiple of the lanes: its last vector is handled apart, overlapping the one
   // before it, so that no access leaves the stream.
   bool tail = false;
@@ -101,15 +104,21 @@ struct TapRange {
 // The taps of one row that gather from one block of the plan.
 TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32_t block);
 
+// Accumulate, stream family: a row without taps in `block` is left as it is, unless the block is the
+// first, which starts the sum, or the last and there is a ReLU to apply.
+bool skips_row(const Plan& plan, TapRange taps, int32_t block);
+
 // Longest stream the resident family of any engine takes, in vectors.
 inline constexpr int kMaxResidentVectors = 8;
 
 // Requests for which the same plan, and so the same code, serves become equal.
-KernelRequest canonical_request(const TapTable& table, const KernelRequest& request,
-                                const MachineModel& machine);
+KernelRequest canonical_request(const KernelRequest& request, const MachineModel& machine);
 
 // Pure. Depends on nothing but its arguments.
 Plan plan_kernel(const TapTable& table, const KernelRequest& request, const MachineModel& machine);
+
+// Floats of the longest panel on this machine.
+int64_t longest_panel(const MachineModel& machine);
 
 // Pitch for a packed or freely chosen buffer of `length` floats: whole cache lines and no
 // multiple of 1 KiB, which would map every stream to the same few L1 sets.

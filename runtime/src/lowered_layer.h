@@ -1,0 +1,57 @@
+// A mask lowered for one size of images: how its streams lie, and the tap tables of both passes.
+// Made once per mask and size of a layer and shared. Linear layers have one size, 1x1.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sparsejit/conv2d.h"
+#include "sparsejit/mask.h"
+#include "sparsejit/plan.h"
+#include "sparsejit/taps.h"
+
+namespace sparsejit {
+
+// Everything the tables depend on; part of the key of generated code.
+struct LayerSpec {
+  Mask mask;
+  Conv2d conv;  // resolved
+  ImageSize image;
+  bool operator==(const LayerSpec&) const = default;
+};
+
+struct LoweredLayer {
+  explicit LoweredLayer(LayerSpec s)
+      : spec(std::move(s)),
+        streams(plan_streams(spec.mask.shape(), spec.conv, spec.image)),
+        forward(lower_conv2d(spec.mask, spec.conv, streams)),
+        backward(transpose(forward)) {}
+
+  const TapTable& table(Pass pass) const { return pass == Pass::forward ? forward : backward; }
+
+  LayerSpec spec;
+  ConvStreams streams;
+  TapTable forward;
+  TapTable backward;
+};
+
+using LoweredLayerPtr = std::shared_ptr<const LoweredLayer>;
+
+// A layer's mask, lowered for the sizes of images it meets. Thread-safe.
+class Lowerings {
+ public:
+  Lowerings(Mask mask, const Conv2d& conv) : mask_(std::move(mask)), conv_(conv) {}
+
+  const Mask& mask() const { return mask_; }
+  const Conv2d& conv() const { return conv_; }
+  LoweredLayerPtr get(ImageSize image);
+
+ private:
+  const Mask mask_;
+  const Conv2d conv_;  // resolved
+  std::mutex mutex_;
+  std::vector<LoweredLayerPtr> known_;  // oldest first
+};
+
+}  // namespace sparsejit
