@@ -206,9 +206,10 @@ TEST(ConvTrainer, DenseEngineFollowsWithinRounding) {
 
 TEST(ConvTrainer, LearnsTheDigitsAtNinetyPercent) {
   TrainOptions options = small_run(Method::rigl);
-  options.channels = {24, 48};
+  options.channels = {24, 48, 48};
   options.sparsity = 0.9;
-  options.epochs = 20;
+  options.learning_rate = 0.1;
+  options.epochs = 15;
   const TrainResult result = run(options, TrainEngine::automatic);
   EXPECT_GT(result.epochs.back().test_accuracy, 0.9);
   EXPECT_GT(result.mask_changes, 0);

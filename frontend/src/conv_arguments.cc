@@ -50,7 +50,7 @@ int64_t parse_groups(std::string_view text) {
 
 }  // namespace
 
-void add_conv_options(CLI::App& app, ConvTexts& texts) {
+void add_conv_options(CLI::App& app, GeometryTexts& texts) {
   const auto add = [&app](const char* name, std::string& text, const char* help) {
     app.add_option(name, text, help)->capture_default_str()->group("Convolutions");
   };
@@ -60,7 +60,7 @@ void add_conv_options(CLI::App& app, ConvTexts& texts) {
   add("--groups", texts.groups, "each sees its share of the input channels");
 }
 
-Conv2d parse_conv2d(const ConvTexts& texts) {
+Conv2d parse_conv2d(const GeometryTexts& texts) {
   return {.stride = parse_per_axis(texts.stride, "--stride"),
           .padding = parse_padding(texts.padding, "--padding"),
           .dilation = parse_per_axis(texts.dilation, "--dilation"),

@@ -23,17 +23,17 @@
 namespace sparsejit::frontend {
 
 // As typed.
-struct ConvTexts {
+struct GeometryTexts {
   std::string stride = "1";
   std::string padding = "0";
   std::string dilation = "1";
   std::string groups = "1";
-  bool operator==(const ConvTexts&) const = default;
+  bool operator==(const GeometryTexts&) const = default;
 };
 
 // --stride, --padding, --dilation and --groups.
-void add_conv_options(CLI::App& app, ConvTexts& texts);
-Conv2d parse_conv2d(const ConvTexts& texts);
+void add_conv_options(CLI::App& app, GeometryTexts& texts);
+Conv2d parse_conv2d(const GeometryTexts& texts);
 
 PerAxis parse_per_axis(std::string_view text, std::string_view option);
 Padding2d parse_padding(std::string_view text, std::string_view option);

@@ -74,7 +74,7 @@ void validate_conv_options(const InspectOptions& options) {
     throw_error("{}: {} is given for a linear layer, expected it with --conv or --smtx-conv only",
                 option, text);
   };
-  const ConvTexts initial;
+  const GeometryTexts initial;
   require_default("--image", options.image, "");
   require_default("--stride", options.geometry.stride, initial.stride);
   require_default("--padding", options.geometry.padding, initial.padding);

@@ -25,7 +25,7 @@ struct InspectOptions {
   std::string conv;       // INxOUTxKHxKW, of a random mask of a convolution
   std::string smtx_conv;  // ICxKHxKW, what the columns of the mask file stand for
   std::string image;      // HxW, of convolutions
-  ConvTexts geometry;     // of convolutions
+  GeometryTexts geometry;     // of convolutions
   std::string sparsity;   // of a random mask
   std::optional<int64_t> seed;
   int64_t batch = 256;

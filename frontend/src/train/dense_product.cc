@@ -1,8 +1,8 @@
 // The dense Product: OpenBLAS on the full weight, its gradient read at the stored positions.
 #include <algorithm>
 
-#include "dense_conv.h"
 #include "train/activations.h"
+#include "train/blas_conv.h"
 #include "train/product.h"
 
 namespace sparsejit::frontend {
@@ -69,7 +69,7 @@ class DenseProduct final : public Product {
   }
 
   Mask mask_;
-  DenseConv dense_;
+  BlasConv dense_;
   bool relu_;
   int threads_;
   std::vector<float> weight_;    // rows*cols, 0 where nothing is stored

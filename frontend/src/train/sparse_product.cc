@@ -1,7 +1,7 @@
 // The sparse Product: a sparsejit::Layer, plus the dense gradient RigL asks for now and then. That
 // one runs on one OpenBLAS thread, so that the positions it grows are always the same.
-#include "dense_conv.h"
 #include "train/activations.h"
+#include "train/blas_conv.h"
 #include "train/product.h"
 
 namespace sparsejit::frontend {
@@ -58,7 +58,7 @@ class SparseProduct final : public Product {
  private:
   bool relu_;
   Layer layer_;
-  DenseConv dense_;
+  BlasConv dense_;
   std::vector<float> gradient_;  // allocated by the first dense_gradient
 };
 

@@ -1,6 +1,6 @@
 // One walk serves both directions: for every row of the columns and every row of output pixels the
 // run of pixels that lies inside the image; see im2col.h.
-#include "im2col.h"
+#include "train/im2col.h"
 
 #include <algorithm>
 

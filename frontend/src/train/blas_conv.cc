@@ -1,16 +1,16 @@
-// Blocks of images, group by group; see dense_conv.h. Read run_forward first.
-#include "dense_conv.h"
+// Blocks of images, group by group; see blas_conv.h. Read run_forward first.
+#include "train/blas_conv.h"
 
 #include <algorithm>
 
-#include "im2col.h"
 #include "sparsejit/error.h"
+#include "train/im2col.h"
 
 namespace sparsejit::frontend {
 namespace {
 
-// Columns of a block, 2 MiB: larger and smaller ones made a step of training up to 10% slower (32 to
-// 128 channels, 8x8 images, Zen 4).
+// Columns of a block, 2 MiB: larger and smaller ones made a step of training up to 10% slower (32
+// to 128 channels, 8x8 images, Zen 4).
 constexpr int64_t kBlockFloats = int64_t{1} << 19;
 
 template <typename T>
@@ -44,28 +44,28 @@ void set_zero(ImageView x) {
 
 }  // namespace
 
-DenseConv::DenseConv(const MaskShape& shape, const Conv2d& conv)
+BlasConv::BlasConv(const MaskShape& shape, const Conv2d& conv)
     : shape_(shape), conv_(resolve_conv2d(shape, conv)) {}
 
-bool DenseConv::uses_input(ConstImageView x) const {
+bool BlasConv::uses_input(ConstImageView x) const {
   return shape_.kernel_h == 1 && shape_.kernel_w == 1 && conv_.stride == PerAxis(1) &&
          conv_.padding == Padding2d(0) && has_dense_planes(x);
 }
 
-int64_t DenseConv::images_per_block(ConstImageView x, ConstImageView y) const {
+int64_t BlasConv::images_per_block(ConstImageView x, ConstImageView y) const {
   if (!images_follow(y)) return 1;
   if (uses_input(x)) return images_follow(x) ? y.images : 1;
   const int64_t image_floats = shape_.cols() * y.height * y.width;
   return std::clamp<int64_t>(kBlockFloats / std::max<int64_t>(image_floats, 1), 1, y.images);
 }
 
-DenseShape DenseConv::product_shape(ConstImageView y) const {
+DenseShape BlasConv::product_shape(ConstImageView y) const {
   return {.out = shape_.out / conv_.groups,
           .in = shape_.cols(),
           .batch = y.images * y.height * y.width};
 }
 
-DenseConv::Matrix DenseConv::to_columns(ConstImageView x, int64_t pixels) {
+BlasConv::Matrix BlasConv::to_columns(ConstImageView x, int64_t pixels) {
   if (uses_input(x)) return {x.data, x.channel_stride};
   columns_.resize(static_cast<size_t>(shape_.cols() * pixels));
   im2col(shape_, conv_, x, columns_.data(), pixels);
@@ -73,7 +73,7 @@ DenseConv::Matrix DenseConv::to_columns(ConstImageView x, int64_t pixels) {
 }
 
 template <typename X, typename Y, typename Visit>
-void DenseConv::for_each_block(BasicImageView<X> x, BasicImageView<Y> y, Visit visit) const {
+void BlasConv::for_each_block(BasicImageView<X> x, BasicImageView<Y> y, Visit visit) const {
   SPARSEJIT_CHECK(has_dense_planes(y), ==, true);
   const int64_t outs = shape_.out / conv_.groups;
   const int64_t block = images_per_block(x, y);
@@ -86,7 +86,7 @@ void DenseConv::for_each_block(BasicImageView<X> x, BasicImageView<Y> y, Visit v
   }
 }
 
-void DenseConv::run_forward(const float* w, ConstImageView x, ImageView y) {
+void BlasConv::run_forward(const float* w, ConstImageView x, ImageView y) {
   for_each_block(x, y, [&](int64_t rows, ConstImageView from, ImageView to) {
     const DenseShape product = product_shape(to);
     const Matrix columns = to_columns(from, product.batch);
@@ -94,7 +94,7 @@ void DenseConv::run_forward(const float* w, ConstImageView x, ImageView y) {
   });
 }
 
-void DenseConv::run_backward_input(const float* w, ConstImageView dy, ImageView dx) {
+void BlasConv::run_backward_input(const float* w, ConstImageView dy, ImageView dx) {
   const bool direct = uses_input(dx);
   if (!direct) set_zero(dx);
   for_each_block(dx, dy, [&](int64_t rows, ImageView to, ConstImageView from) {
@@ -107,7 +107,7 @@ void DenseConv::run_backward_input(const float* w, ConstImageView dy, ImageView 
   });
 }
 
-void DenseConv::run_backward_weight(ConstImageView x, ConstImageView dy, float* dw) {
+void BlasConv::run_backward_weight(ConstImageView x, ConstImageView dy, float* dw) {
   std::fill_n(dw, shape_.out * shape_.cols(), 0.0F);
   for_each_block(x, dy, [&](int64_t rows, ConstImageView from, ConstImageView gradient) {
     const DenseShape product = product_shape(gradient);

@@ -1,4 +1,4 @@
-// DenseConv: the dense products of a convolution by im2col and OpenBLAS, the baseline sparse
+// BlasConv: the dense products of a convolution by im2col and OpenBLAS, the baseline sparse
 // convolutions are compared with. A linear layer is the special case of a 1x1 kernel over images of
 // one pixel.
 //
@@ -23,9 +23,9 @@
 
 namespace sparsejit::frontend {
 
-class DenseConv {
+class BlasConv {
  public:
-  DenseConv(const MaskShape& shape, const Conv2d& conv);
+  BlasConv(const MaskShape& shape, const Conv2d& conv);
 
   void run_forward(const float* w, ConstImageView x, ImageView y);
   void run_backward_input(const float* w, ConstImageView dy, ImageView dx);

@@ -1,5 +1,5 @@
 // The dense convolution against seven nested loops in double, over the geometries there are.
-#include "dense_conv.h"
+#include "train/blas_conv.h"
 
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ void expect_matches_loops(const Case& c, MakeView make_view) {
   const ImageView y_view = make_view(y.data(), kImages, c.shape.out, out);
   const ImageView dx_view = make_view(dx.data(), kImages, channels, c.image);
   const ImageView dy_view = make_view(dy.data(), kImages, c.shape.out, out);
-  DenseConv dense(c.shape, c.conv);
+  BlasConv dense(c.shape, c.conv);
   dense.run_forward(w.data(), x_view, y_view);
   dense.run_backward_input(w.data(), dy_view, dx_view);
   dense.run_backward_weight(x_view, dy_view, dw.data());
@@ -118,7 +118,7 @@ void expect_matches_loops(const Case& c, MakeView make_view) {
   expect_near(dw, dw_sum);
 }
 
-TEST(DenseConv, MatchesLoopsInEveryGeometryAndLayout) {
+TEST(BlasConv, MatchesLoopsInEveryGeometryAndLayout) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(to_text(c.shape));
     expect_matches_loops(c, make_nchw);
