@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include <vector>
+
 #include "lane_sums.h"
 #include "vector_copy.h"
 
@@ -49,34 +51,50 @@ void zero_range(const StreamBlock& to, int64_t from, int64_t end) {
   for (int64_t c = 0; c < to.channels; ++c) fill_zeros(to.data + c * to.pitch + from, end - from);
 }
 
-// All runs of a block in order, and zeros before, between and after them.
+// Rows that fit a vector, the common case of small images: one load and one store a row.
+void pack_short_rows(const float* from, const Runs& runs, float* to) {
+  const __m256i mask = lane_mask(runs.pixels.count);
+  for (int64_t row = 0; row < runs.rows.count; ++row) {
+    _mm256_storeu_ps(to, _mm256_maskload_ps(from, mask));
+    from += runs.rows.view_step;
+    to += runs.rows.stream_step;
+  }
+}
+
+// The rows of one image that begins at `at`, with zeros between them. Returns where it has written
+// to.
+int64_t pack_image(const float* from, const Runs& runs, bool channels_adjacent,
+                   const StreamBlock& to, int64_t at) {
+  const RunAxis& pixels = runs.pixels;
+  if (!channels_adjacent && pixels.view_step == 1 && pixels.count <= kLanes &&
+      (runs.rows.count == 1 || runs.rows.stream_step <= kLanes)) {
+    pack_short_rows(from, runs, to.data + at);
+    return at + (runs.rows.count - 1) * runs.rows.stream_step + kLanes;
+  }
+  for (int64_t row = 0;; ++row) {
+    const int64_t written = channels_adjacent
+                                ? pack_run(from, pixels.view_step, to, at, pixels.count)
+                                : pack_run(from, pixels.view_step, to.data + at, pixels.count);
+    if (row + 1 == runs.rows.count) return at + written;
+    zero_range(to, at + written, at + runs.rows.stream_step);
+    from += runs.rows.view_step;
+    at += runs.rows.stream_step;
+  }
+}
+
+// All images of a block in order, and zeros before, between and after them.
 void pack_runs(const float* from, const Runs& runs, bool channels_adjacent, const StreamBlock& to,
                int64_t begin, int64_t end) {
-  if (runs.empty()) {
-    zero_range(to, begin, end);
-    return;
-  }
-  zero_range(to, begin, runs.stream_begin);
-  const int64_t runs_in_all = runs.images.count * runs.rows.count;
-  int64_t image = 0;
-  int64_t row = 0;
-  const auto position = [&] {
-    return runs.stream_begin + image * runs.images.stream_step + row * runs.rows.stream_step;
-  };
-  for (int64_t run = 0; run < runs_in_all; ++run) {
-    const float* source = from + runs.view_begin + image * runs.images.view_step +
-                          row * runs.rows.view_step;
-    const int64_t at = position();
-    const int64_t written =
-        channels_adjacent
-            ? pack_run(source, runs.pixels.view_step, to, at, runs.pixels.count)
-            : pack_run(source, runs.pixels.view_step, to.data + at, runs.pixels.count);
-    if (++row == runs.rows.count) {
-      row = 0;
-      ++image;
+  int64_t at = begin;
+  if (!runs.empty()) {
+    for (int64_t image = 0; image < runs.images.count; ++image) {
+      const int64_t first = runs.stream_begin + image * runs.images.stream_step;
+      zero_range(to, at, first);
+      at = pack_image(from + runs.view_begin + image * runs.images.view_step, runs,
+                      channels_adjacent, to, first);
     }
-    zero_range(to, at + written, run + 1 == runs_in_all ? end : position());
   }
+  zero_range(to, at, end);
 }
 
 void unpack_run(const StreamBlock& from, int64_t at, float* to, int64_t step, bool channels_adjacent,
@@ -96,12 +114,37 @@ void unpack_run(const StreamBlock& from, int64_t at, float* to, int64_t step, bo
   }
 }
 
+// Rows without gaps in the view: vectors may write into the rows behind, which follow. Only the
+// last rows are written exactly.
+void unpack_adjacent_rows(const float* from, const Runs& runs, float* to) {
+  const int64_t count = runs.pixels.count;
+  int64_t left = runs.rows.count * count;
+  for (; left >= count + kLanes; left -= count) {
+    for (int64_t i = 0; i < count; i += kLanes) {
+      _mm256_storeu_ps(to + i, _mm256_loadu_ps(from + i));
+    }
+    from += runs.rows.stream_step;
+    to += count;
+  }
+  for (; left > 0; left -= count) {
+    copy_exact(from, to, count);
+    from += runs.rows.stream_step;
+    to += count;
+  }
+}
+
 void unpack_runs(const StreamBlock& from, const Runs& runs, float* to, bool channels_adjacent) {
+  const bool adjacent_rows =
+      !channels_adjacent && runs.pixels.view_step == 1 && runs.rows.view_step == runs.pixels.count;
   for (int64_t image = 0; image < runs.images.count; ++image) {
+    const int64_t at = runs.stream_begin + image * runs.images.stream_step;
+    float* image_to = to + runs.view_begin + image * runs.images.view_step;
+    if (adjacent_rows) {
+      unpack_adjacent_rows(from.data + at, runs, image_to);
+      continue;
+    }
     for (int64_t row = 0; row < runs.rows.count; ++row) {
-      unpack_run(from,
-                 runs.stream_begin + image * runs.images.stream_step + row * runs.rows.stream_step,
-                 to + runs.view_begin + image * runs.images.view_step + row * runs.rows.view_step,
+      unpack_run(from, at + row * runs.rows.stream_step, image_to + row * runs.rows.view_step,
                  runs.pixels.view_step, channels_adjacent, runs.pixels.count);
     }
   }
@@ -220,15 +263,18 @@ class StridedUnpacker {
 void pack(const ConstImageView& view, const PackGeometry& geometry, const PackedSlab& packed,
           int64_t first, int64_t last) {
   const StreamSide& side = geometry.side;
-  for (size_t p = 0; p < side.planes.size(); ++p) {
-    const Runs runs =
-        find_runs(view, side, side.planes[p], geometry.grid, geometry.slab, packed.halo_rows);
-    const bool adjacent = are_channels_adjacent(view, runs.pixels.view_step);
-    for_each_block(first, last, adjacent, [&](int64_t channel, int64_t channels) {
-      pack_runs(view.data + channel * view.channel_stride, runs, adjacent,
-                block_of(packed, side, channel, p, channels), -packed.front, packed.length);
-    });
+  std::vector<Runs> planes;
+  for (const StreamPlane& plane : side.planes) {
+    planes.push_back(find_runs(view, side, plane, geometry.grid, geometry.slab, packed.halo_rows));
   }
+  const bool adjacent = are_channels_adjacent(view, planes[0].pixels.view_step);
+  // All planes of a channel in turn: they read the same rows.
+  for_each_block(first, last, adjacent, [&](int64_t channel, int64_t channels) {
+    for (size_t p = 0; p < planes.size(); ++p) {
+      pack_runs(view.data + channel * view.channel_stride, planes[p], adjacent,
+                block_of(packed, side, channel, p, channels), -packed.front, packed.length);
+    }
+  });
 }
 
 void unpack(const PackedSlab& packed, const PackGeometry& geometry, const ImageView& view,
