@@ -65,9 +65,15 @@ DenseShape BlasConv::product_shape(ConstImageView y) const {
           .batch = y.images * y.height * y.width};
 }
 
+// Never shrinks: growing again would fill the new part with zeros.
+void BlasConv::reserve_columns(int64_t pixels) {
+  const auto floats = static_cast<size_t>(shape_.cols() * pixels);
+  if (columns_.size() < floats) columns_.resize(floats);
+}
+
 BlasConv::Matrix BlasConv::to_columns(ConstImageView x, int64_t pixels) {
   if (uses_input(x)) return {x.data, x.channel_stride};
-  columns_.resize(static_cast<size_t>(shape_.cols() * pixels));
+  reserve_columns(pixels);
   im2col(shape_, conv_, x, columns_.data(), pixels);
   return {columns_.data(), pixels};
 }
@@ -99,7 +105,7 @@ void BlasConv::run_backward_input(const float* w, ConstImageView dy, ImageView d
   if (!direct) set_zero(dx);
   for_each_block(dx, dy, [&](int64_t rows, ImageView to, ConstImageView from) {
     const DenseShape product = product_shape(from);
-    if (!direct) columns_.resize(static_cast<size_t>(shape_.cols() * product.batch));
+    if (!direct) reserve_columns(product.batch);
     float* columns = direct ? to.data : columns_.data();
     const int64_t pitch = direct ? to.channel_stride : product.batch;
     dense_backward_input(product, w + rows, from.data, from.channel_stride, columns, pitch);

@@ -6,8 +6,8 @@
 //                                dcolumns = W^T dy     dx = col2im(dcolumns)
 //
 // A block is as many images as keep the columns in cache where the images of one channel follow
-// each other (image_stride == height * width), else one image. A 1x1 kernel
-// with stride 1 and no padding needs no columns: x is the matrix.
+// each other (image_stride == height * width), else one image. A 1x1 kernel with stride 1 and no
+// padding needs no columns: x is the matrix.
 //
 // W is row-major (out x in * kernel_h * kernel_w). Images of y and dy have rows without gaps.
 // Outputs are overwritten. One object serves one thread at a time; OpenBLAS has its own threads
@@ -40,6 +40,7 @@ class BlasConv {
   bool uses_input(ConstImageView x) const;
   int64_t images_per_block(ConstImageView x, ConstImageView y) const;
   DenseShape product_shape(ConstImageView y) const;
+  void reserve_columns(int64_t pixels);
   // x as columns: x itself, or columns_.
   Matrix to_columns(ConstImageView x, int64_t pixels);
   // visit(offset of the group's rows in W, x and y of the block)

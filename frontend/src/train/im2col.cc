@@ -51,30 +51,37 @@ void for_each_line(const MaskShape& shape, const Conv2d& conv, const BasicImageV
   }
 }
 
+// visit(q, offset of its pixel from the window's first). Adjacent pixels have a loop of their own,
+// which becomes vector code.
+template <typename Visit>
+void for_each_pixel(Window inside, int64_t step, Visit visit) {
+  if (step == 1) {
+    for (int64_t q = inside.begin; q < inside.end; ++q) visit(q, q - inside.begin);
+  } else {
+    for (int64_t q = inside.begin; q < inside.end; ++q) visit(q, (q - inside.begin) * step);
+  }
+}
+
 }  // namespace
 
 void im2col(const MaskShape& shape, const Conv2d& conv, ConstImageView x, float* columns,
             int64_t pitch) {
   const int64_t step = conv.stride.w * x.pixel_stride;
-  for_each_line(shape, conv, x, columns, pitch,
-                [step](float* line, const float* pixels, Window inside, int64_t width) {
-                  std::fill(line, line + inside.begin, 0.0F);
-                  std::fill(line + inside.end, line + width, 0.0F);
-                  for (int64_t q = inside.begin; q < inside.end; ++q, pixels += step) {
-                    line[q] = *pixels;
-                  }
-                });
+  const auto copy = [step](float* line, const float* pixels, Window inside, int64_t width) {
+    std::fill(line, line + inside.begin, 0.0F);
+    std::fill(line + inside.end, line + width, 0.0F);
+    for_each_pixel(inside, step, [&](int64_t q, int64_t at) { line[q] = pixels[at]; });
+  };
+  for_each_line(shape, conv, x, columns, pitch, copy);
 }
 
 void col2im_add(const MaskShape& shape, const Conv2d& conv, const float* columns, int64_t pitch,
                 ImageView x) {
   const int64_t step = conv.stride.w * x.pixel_stride;
-  for_each_line(shape, conv, x, columns, pitch,
-                [step](const float* line, float* pixels, Window inside, int64_t /*width*/) {
-                  for (int64_t q = inside.begin; q < inside.end; ++q, pixels += step) {
-                    *pixels += line[q];
-                  }
-                });
+  const auto add = [step](const float* line, float* pixels, Window inside, int64_t /*width*/) {
+    for_each_pixel(inside, step, [&](int64_t q, int64_t at) { pixels[at] += line[q]; });
+  };
+  for_each_line(shape, conv, x, columns, pitch, add);
 }
 
 }  // namespace sparsejit::frontend
