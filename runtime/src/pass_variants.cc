@@ -1,6 +1,7 @@
 #include "pass_variants.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "operand.h"
 #include "sparsejit/error.h"
@@ -90,8 +91,14 @@ KernelRequest PassVariants::request_of(const LoweredLayer& lowered, const Varian
   const StreamGrid& grid = lowered.streams.grid;
   if (grid.image_pitch() == 1) return request;
   const int64_t longest = variant.slabs.longest();
+  const TapTable& table = lowered.table(step.side);
   const auto choose = [&](int64_t& pitch, bool gathered) {
     if (pitch == 0) pitch = stream_pitch(Operand::packed_floats(grid, longest, gathered));
+    const int64_t streams = std::max<int64_t>(1, gathered ? table.streams : table.rows());
+    if (pitch > std::numeric_limits<int32_t>::max() / streams) {
+      throw_error("layer: {} streams of {} floats, expected at most 2^31-1 floats in all; rows of "
+                  "the image are too long for so many channels", streams, pitch);
+    }
   };
   choose(request.pitches.gathered, true);
   if (step.kind != KernelKind::products) choose(request.pitches.own, false);
