@@ -242,8 +242,11 @@ TEST(Architecture, ContradictoryOptionsAreNamed) {
   options = small_run(Method::fixed);
   options.hidden = {16};
   expect_error([&] { plan_layers(options, {8, 8}); }, {"--hidden", "cnn", "mlp"});
-  options = TrainOptions{};
+  options = small_run(Method::fixed);
   options.channels = {16};
+  expect_error([&] { plan_layers(options, {8, 8}); }, {"--channels", "16", "two"});
+  options = TrainOptions{};
+  options.channels = {16, 32};
   expect_error([&] { plan_layers(options, {8, 8}); }, {"--channels", "mlp", "cnn"});
   options = small_run(Method::fixed);
   options.channels = {int64_t{1} << 20, 1000};

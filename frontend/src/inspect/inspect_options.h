@@ -21,12 +21,12 @@ namespace sparsejit::frontend {
 
 struct InspectOptions {
   std::string mask_path;
-  std::string random;     // OUTxIN
-  std::string conv;       // INxOUTxKHxKW, of a random mask of a convolution
-  std::string smtx_conv;  // ICxKHxKW, what the columns of the mask file stand for
-  std::string image;      // HxW, of convolutions
-  GeometryTexts geometry;     // of convolutions
-  std::string sparsity;   // of a random mask
+  std::string random;      // OUTxIN
+  std::string conv;        // INxOUTxKHxKW, of a random mask of a convolution
+  std::string smtx_conv;   // ICxKHxKW, what the columns of the mask file stand for
+  std::string image;       // HxW, of convolutions
+  GeometryTexts geometry;  // of convolutions
+  std::string sparsity;    // of a random mask
   std::optional<int64_t> seed;
   int64_t batch = 256;
   std::string pass = "both";

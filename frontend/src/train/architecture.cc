@@ -19,7 +19,6 @@ void require_net(const std::vector<int64_t>& given, const char* option, Net net,
   }
 }
 
-// `cols` are at most kMaxPositions, by the check of the layer before or of the data.
 void require_size(const char* option, int64_t rows, int64_t cols, const char* what) {
   if (rows > kMaxPositions / cols) {
     throw_error("{}: {} {} on {} inputs are too many; expected at most {} weights", option, rows,
@@ -45,6 +44,10 @@ int64_t default_stride(size_t layer) { return layer % 2 == 1 ? 2 : 1; }
 std::vector<LayerSpec> plan_convolutions(const TrainOptions& options, ImageSize image) {
   const std::vector<int64_t>& channels =
       options.channels.empty() ? kDefaultChannels : options.channels;
+  if (channels.size() < 2) {
+    throw_error("--channels: {} is a single convolution, which stays full; expected two or more",
+                channels[0]);
+  }
   if (!options.strides.empty() && options.strides.size() != channels.size()) {
     throw_error("--strides: {} strides; expected {}, one for each convolution of --channels {}",
                 options.strides.size(), channels.size(), fmt::join(channels, ","));

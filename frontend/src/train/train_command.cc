@@ -62,7 +62,7 @@ void add_network_options(CLI::App& command, TrainOptions& options) {
   add_parsed(command, "--hidden", options.hidden, counts(kMaxPositions), "N,N,...",
              fmt::format("mlp: widths of the hidden layers ({})", fmt::join(kDefaultHidden, ",")));
   add_parsed(command, "--channels", options.channels, counts(kMaxPositions), "N,N,...",
-             fmt::format("cnn: output channels of the convolutions ({})",
+             fmt::format("cnn: output channels of two or more convolutions ({})",
                          fmt::join(kDefaultChannels, ",")));
   add_parsed(command, "--strides", options.strides, counts(kMaxStride), "N,N,...",
              "cnn: stride of each convolution (1,2,1,2,...)");
