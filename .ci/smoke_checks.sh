@@ -46,6 +46,8 @@ check "info on the portable engine" output_mentions portable env SPARSEJIT_ISA=p
 check "inspect a random mask" output_mentions vfmadd231ps \
   "$tool" inspect --random 64x64 --sparsity 0.9
 printf '2, 3, 3\n0 2 3\n0 2 1\n' >"$smoke/mask.smtx"
+check "inspect a convolution" output_mentions "row pitch 8" \
+  "$tool" inspect --conv 16x8x3x3 --image 7x7 --padding 1 --sparsity 0.9
 check "inspect a file" output_mentions vfmadd231ps "$tool" inspect "$smoke/mask.smtx"
 check "bench as JSON" json_holds "$bench_fields" "${tiny_bench[@]}"
 check "bench into a file" "${tiny_bench[@]:0:${#tiny_bench[@]}-1}" "$smoke/bench.json"
@@ -61,6 +63,8 @@ for method in fixed gmp rigl set; do
   check "train with $method" output_mentions accuracy \
     "$tool" train --epochs 1 --hidden 32 --method "$method"
 done
+check "train convolutions" output_mentions accuracy \
+  "$tool" train --net cnn --epochs 1 --channels 8,16 --sparsity 0.8
 for engine in jit interpreted dense; do
   check "train on $engine" output_mentions accuracy \
     "$tool" train --epochs 1 --hidden 32 --engine "$engine"

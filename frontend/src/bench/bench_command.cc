@@ -102,10 +102,7 @@ void add_layer_options(CLI::App& command, BenchTexts& texts) {
   add_list(command, "--conv", texts.conv.convs,
            "Convolutions, INxOUTxKHxKW with all input channels, a list");
   add_optional(command, "--image", texts.conv.image, "Input of the convolutions, HxW");
-  add_optional(command, "--stride", texts.conv.stride, "One number or HxW; default 1");
-  add_optional(command, "--padding", texts.conv.padding, "One number, HxW, or same; default 0");
-  add_optional(command, "--dilation", texts.conv.dilation, "One number or HxW; default 1");
-  add_optional(command, "--groups", texts.conv.groups, "Groups of channels; default 1");
+  add_conv_options(command, texts.conv.geometry);
   add_optional(command, "--mask", texts.mask, "A layer with the mask of this .smtx file");
   add_optional(command, "--smtx-conv", texts.smtx_conv,
                "ICxKHxKW: the file's columns are a convolution's, channels innermost");

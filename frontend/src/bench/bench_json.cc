@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/network_totals.h"
+#include "conv_arguments.h"
 
 namespace sparsejit::frontend {
 namespace {

@@ -12,7 +12,7 @@
 //
 // Convolutions: "layer" is in x out x kernel height x width ("128x256x3x3", all input channels),
 // and results and skipped have "image": "7x7", "stride": "2", "padding": "1" or "1x0" (height x
-// width) or "0,1,0,1" (top, bottom, left, right), "dilation", "groups": 1; "pitch" is "tight", for
+// width) or "0x1x0x1" (top, bottom, left, right), "dilation", "groups": 1; "pitch" is "tight", for
 // planes have no gaps. "ran_on" of dense is oneDNN's implementation, of paper_loop "rows" or
 // "batch-innermost"; "forward+backward" where they differ.
 //

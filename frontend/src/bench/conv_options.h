@@ -1,5 +1,5 @@
-// What the user said about convolutions: --conv, --image, --stride and so on; see workload.h for
-// what becomes of it. Errors as in option_values.h.
+// What the user said about convolutions of `bench`, and the layers it makes; the texts themselves
+// are read by conv_arguments.h. Errors as there.
 #pragma once
 
 #include <optional>
@@ -7,26 +7,24 @@
 #include <vector>
 
 #include "bench/workload.h"
+#include "conv_arguments.h"
 
 namespace sparsejit::frontend {
 
 struct ConvTexts {
-  std::vector<std::string> convs;      // INxOUTxKHxKW, IN being the channels of all groups
-  std::optional<std::string> image;    // HxW
-  std::optional<std::string> stride;   // one number or HxW, as the two that follow
-  std::optional<std::string> padding;  // or "same"
-  std::optional<std::string> dilation;
-  std::optional<std::string> groups;
-
-  // Error if one of them, --conv aside, was given.
-  void refuse_geometry(const char* expectation) const;
+  std::vector<std::string> convs;  // INxOUTxKHxKW, IN being the channels of all groups
+  std::optional<std::string> image;
+  GeometryTexts geometry;
 };
 
-// One layer for each --conv, without batch and sparsity.
-std::vector<Workload> parse_convs(const ConvTexts& texts);
+// Error if one of them, --conv aside, says other than its default.
+void refuse_geometry(const ConvTexts& texts, const char* expectation);
 
-// The layer of a mask whose columns are ordered as in .smtx files of convolutions. `smtx_conv` is
-// ICxKHxKW, the input channels of one group.
-Workload parse_smtx_conv(const ConvTexts& texts, const std::string& smtx_conv, const Mask& matrix);
+// One layer for each --conv, without batch and sparsity.
+std::vector<Workload> list_conv_layers(const ConvTexts& texts);
+
+// The layer of --mask and --smtx-conv.
+Workload make_smtx_conv_layer(const ConvTexts& texts, const std::string& smtx_conv,
+                              const Mask& matrix);
 
 }  // namespace sparsejit::frontend

@@ -2,7 +2,6 @@
 #include "bench/option_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "arguments.h"
@@ -67,26 +66,6 @@ int parse_word(std::string_view text, std::string_view option, std::span<const c
     throw_error("{}: \"{}\" is unknown, expected one of {}", option, text, join(known));
   }
   return static_cast<int>(found - known.begin());
-}
-
-std::vector<int64_t> parse_product(std::string_view text, std::string_view option,
-                                   std::string_view form, int64_t smallest, int64_t largest) {
-  std::vector<int64_t> numbers;
-  const auto wanted = static_cast<size_t>(std::count(form.begin(), form.end(), 'x') + 1);
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find('x', begin), text.size());
-    int64_t number = 0;
-    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, number);
-    if (error != std::errc{} || stop != text.data() + end || number < smallest ||
-        number > largest) {
-      break;
-    }
-    numbers.push_back(number);
-    begin = end + 1;
-    if (end == text.size() && numbers.size() == wanted) return numbers;
-  }
-  throw_error("{}: \"{}\" is not {}, expected {} whole number{} from {} to {}", option, text, form,
-              wanted, wanted == 1 ? "" : "s joined by x, each", smallest, largest);
 }
 
 const std::string* typed(const std::optional<std::string>& text) { return text ? &*text : nullptr; }

@@ -1,4 +1,4 @@
-// Values of `bench` options that are lists, words or products: "1,2", "hot,cold", "7x7".
+// Values of `bench` options that are lists or words: "1,2", "hot,cold".
 //
 // Each problem throws Error with one sentence that names the option, the text seen and what was
 // expected. No state, no output; `option` is only quoted.
@@ -17,10 +17,6 @@ std::vector<int64_t> parse_whole_numbers(const std::string& text, std::string_vi
                                          int64_t smallest, int64_t largest);
 int64_t parse_whole_number(const std::string& text, std::string_view option, int64_t smallest,
                            int64_t largest);
-
-// "128x256x3x3" -> four numbers; `form` names them: INxOUTxKHxKW has four.
-std::vector<int64_t> parse_product(std::string_view text, std::string_view option,
-                                   std::string_view form, int64_t smallest, int64_t largest);
 
 // "a,b" -> positions of the words in `known`, each once, in the order of `known`.
 std::vector<int> parse_words(std::string_view text, std::string_view option,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "conv_arguments.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
@@ -21,19 +22,6 @@ MaskShape weight_shape(const Workload& workload) {
   return {workload.out, workload.in / geometry.conv.groups, geometry.kernel.h, geometry.kernel.w};
 }
 
-std::string to_text(PerAxis value) {
-  return value.h == value.w ? fmt::format("{}", value.h) : fmt::format("{}x{}", value.h, value.w);
-}
-
-std::string to_text(ImageSize size) { return fmt::format("{}x{}", size.height, size.width); }
-
-std::string to_text(Padding2d padding) {
-  if (padding.top == padding.bottom && padding.left == padding.right) {
-    return to_text(PerAxis(padding.top, padding.left));
-  }
-  return fmt::format("{},{},{},{}", padding.top, padding.bottom, padding.left, padding.right);
-}
-
 std::string layer_name(const Workload& workload) {
   std::string name = fmt::format("{}x{}", workload.in, workload.out);
   if (!workload.conv) return name;
@@ -41,15 +29,10 @@ std::string layer_name(const Workload& workload) {
 }
 
 std::string layer_geometry(const Workload& workload) {
-  std::string text = layer_name(workload);
-  if (!workload.conv) return text;
-  const Conv2d& conv = workload.conv->conv;
-  text += " on " + to_text(workload.conv->image);
-  if (conv.stride != PerAxis(1)) text += ", stride " + to_text(conv.stride);
-  if (conv.padding != Padding2d(0)) text += ", padding " + to_text(conv.padding);
-  if (conv.dilation != PerAxis(1)) text += ", dilation " + to_text(conv.dilation);
-  if (conv.groups != 1) text += fmt::format(", groups {}", conv.groups);
-  return text;
+  if (!workload.conv) return layer_name(workload);
+  const std::string geometry = to_text(workload.conv->conv);
+  return fmt::format("{} on {}{}{}", layer_name(workload), to_text(workload.conv->image),
+                     geometry.empty() ? "" : ", ", geometry);
 }
 
 std::string layer_text(const Workload& workload) {

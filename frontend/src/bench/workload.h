@@ -64,9 +64,6 @@ std::string layer_name(const Workload& workload);
 std::string layer_text(const Workload& workload);
 // The same without the batch: what is distinct about a layer of a network.
 std::string layer_geometry(const Workload& workload);
-std::string to_text(PerAxis value);      // "2", "2x1"
-std::string to_text(ImageSize size);     // "7x7"
-std::string to_text(Padding2d padding);  // "1", "1x0", "0,1,0,1" (top, bottom, left, right)
 const char* layout_name(const Workload& workload, Layout layout);
 
 // Distance between features of the feature-major tensors of a linear layer, in floats.

@@ -46,7 +46,7 @@ std::vector<Workload> list_mask_workloads(const BenchTexts& texts) {
   const Mask matrix = load_mask(*texts.mask);
   Workload layer = linear_layer(matrix.cols(), matrix.rows());
   layer.mask = matrix;
-  if (texts.smtx_conv) layer = parse_smtx_conv(texts.conv, *texts.smtx_conv, matrix);
+  if (texts.smtx_conv) layer = make_smtx_conv_layer(texts.conv, *texts.smtx_conv, matrix);
   const std::vector<int64_t> batches =
       parse_batches(texts, {layer.conv ? kConvBatch : kLinearBatch});
   return list_workloads({{{layer}, batches, {matrix.sparsity()}}});
@@ -79,7 +79,7 @@ std::vector<Workload> list_layer_workloads(const BenchTexts& texts) {
     grids.front().layers.push_back(linear_layer(in, out));
   }
   if (!texts.conv.convs.empty()) {
-    grids.push_back({parse_convs(texts.conv), {kConvBatch}, sparsities});
+    grids.push_back({list_conv_layers(texts.conv), {kConvBatch}, sparsities});
   }
   if (grids.empty()) grids = default_suite();
   for (WorkloadGrid& grid : grids) {
@@ -119,7 +119,7 @@ void apply_common_options(const BenchTexts& texts, std::vector<Workload>& worklo
 
 std::vector<Workload> parse_workloads(const BenchTexts& texts, std::optional<Suite> suite) {
   if (texts.conv.convs.empty() && !texts.smtx_conv) {
-    texts.conv.refuse_geometry("--conv or --smtx-conv with it");
+    refuse_geometry(texts.conv, "--conv or --smtx-conv with it");
   }
   if (!texts.mask) refuse(typed(texts.smtx_conv), "--smtx-conv", "--mask with it");
   std::vector<Workload> workloads = suite        ? list_suite_workloads(texts, *suite)
