@@ -100,8 +100,7 @@ class StreamAccumulateEmitter {
   }
 
  private:
-  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, OwnState own,
-                  bool last) {
+  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, OwnState own, bool last) {
     const bool first = own == OwnState::untouched;
     operands_.clear();
     for (int i = 0; i < count; ++i) operands_.value(row, at + i);
