@@ -28,6 +28,7 @@ struct DenseConvShape {
   ImageSize input;
   bool bias = false;
   bool want_dx = true;
+  bool direct = false;  // only the direct algorithm, which frameworks use; else also Winograd's
 };
 
 class DenseConv {

@@ -132,6 +132,11 @@ void add_workload_options(CLI::App& command, BenchTexts& texts) {
                   "Distance between features of linear layers: recommended, or tight (the batch)")
       ->capture_default_str();
   command.add_flag("--bias", texts.bias, "Include the bias and its gradient, on every engine");
+  command
+      .add_option(
+          "--dense", texts.dense,
+          "Algorithms oneDNN may take for convolutions: fastest (Winograd's too), or direct")
+      ->capture_default_str();
   command.add_flag("--no-dx", texts.no_dx, "Leave out the gradient of the input");
 }
 

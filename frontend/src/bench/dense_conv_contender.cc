@@ -15,8 +15,8 @@ namespace {
 
 DenseConvShape dense_shape(const Workload& workload) {
   const ConvGeometry& geometry = *workload.conv;
-  return {workload.batch, weight_shape(workload), geometry.conv,
-          geometry.image, workload.bias,          workload.want_dx};
+  return {workload.batch, weight_shape(workload), geometry.conv,        geometry.image,
+          workload.bias,  workload.want_dx,       workload.dense_direct};
 }
 
 void collect(const DenseConv& dense, Problem& problem) {

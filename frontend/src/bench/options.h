@@ -44,6 +44,7 @@ struct BenchTexts {
   std::string seed = "1";
   bool bias = false;
   bool no_dx = false;
+  std::string dense = "fastest";
   std::optional<std::string> json;
 };
 

@@ -38,9 +38,10 @@ struct Workload {
   std::optional<ConvGeometry> conv{};
   std::optional<Mask> mask{};  // empty: a random one
   Layout layout = Layout::feature_major;
-  bool tight_pitch = false;  // linear, feature-major: pitch = batch instead of stream_pitch(batch)
-  bool bias = false;         // bias and its gradient are part of the work, on every engine
-  bool want_dx = true;       // false: the first layer of a network
+  bool tight_pitch = false;   // linear, feature-major: pitch = batch instead of stream_pitch(batch)
+  bool bias = false;          // bias and its gradient are part of the work, on every engine
+  bool want_dx = true;        // false: the first layer of a network
+  bool dense_direct = false;  // convolutions: dense without Winograd's algorithm
   uint64_t seed = 1;
   int64_t occurrences = 1;  // of the layer in the network of a suite
   bool operator==(const Workload&) const = default;

@@ -101,16 +101,23 @@ bool parse_tight_pitch(const std::string& text) {
   return parse_word(text, "--pitch", kPitches) == 1;
 }
 
+bool parse_dense_direct(const std::string& text) {
+  constexpr std::array<const char*, 2> kAlgorithms = {"fastest", "direct"};
+  return parse_word(text, "--dense", kAlgorithms) == 1;
+}
+
 // What all workloads of a run have in common.
 void apply_common_options(const BenchTexts& texts, std::vector<Workload>& workloads) {
   const Layout layout = parse_layout(texts.layout);
   const bool tight_pitch = parse_tight_pitch(texts.pitch);
+  const bool dense_direct = parse_dense_direct(texts.dense);
   const auto seed = static_cast<uint64_t>(parse_whole_number(texts.seed, "--seed", 0, kMaxSeed));
   for (Workload& workload : workloads) {
     workload.layout = layout;
     workload.tight_pitch = tight_pitch && !workload.conv;
     workload.bias = texts.bias;
     workload.want_dx = workload.want_dx && !texts.no_dx;
+    workload.dense_direct = dense_direct;
     workload.seed = seed;
   }
 }
