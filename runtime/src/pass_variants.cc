@@ -67,13 +67,17 @@ void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
 
 }  // namespace
 
-std::vector<Step> PassVariants::make_steps(const Variant& variant, bool interpreted) {
+std::vector<Step> PassVariants::make_steps(const LoweredLayer& lowered, const Variant& variant,
+                                           bool interpreted) {
   const PassShape& shape = variant.shape;
   const TensorPitches& t = shape.direct;
   if (shape.pass == Pass::forward) return {make_step(KernelKind::accumulate, Pass::forward, t)};
   const Step products = make_step(KernelKind::products, Pass::forward, t);
   if (!shape.want_dx) return {products};
-  const bool split = !interpreted && variant.slabs.longest() <= kMaxSplitVectors * kLanes;
+  const StreamGrid& grid = lowered.streams.grid;
+  const bool has_shifts = grid.halo_rows != 0 || grid.halo_columns != 0;
+  const bool split =
+      !interpreted && !has_shifts && variant.slabs.longest() <= kMaxSplitVectors * kLanes;
   if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
   return {make_step(KernelKind::fused, Pass::backward, t)};
 }
@@ -133,7 +137,7 @@ PassVariants::Variant& PassVariants::find_or_add(const LoweredLayer& lowered, Pa
 void PassVariants::look_up_native(const LoweredLayerPtr& lowered, Variant& variant,
                                   Regeneration& regeneration) {
   variant.native_looked_up = true;
-  std::vector<Step> steps = make_steps(variant, false);
+  std::vector<Step> steps = make_steps(*lowered, variant, false);
   for (Step& step : steps) {
     const KernelLookup lookup =
         runtime_->cache.get(lowered, step.side, request_of(*lowered, variant, step, false));
@@ -155,7 +159,7 @@ void PassVariants::look_up_native(const LoweredLayerPtr& lowered, Variant& varia
 }
 
 void PassVariants::make_interpreted(const LoweredLayerPtr& lowered, Variant& variant) const {
-  std::vector<Step> steps = make_steps(variant, true);
+  std::vector<Step> steps = make_steps(*lowered, variant, true);
   for (Step& step : steps) {
     const KernelRequest request = request_of(*lowered, variant, step, true);
     step.kernel = std::make_shared<InterpretedKernel>(

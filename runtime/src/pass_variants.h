@@ -10,7 +10,8 @@
 //                                       accumulate by source, then products by destination
 //
 // Two steps read more but need fewer bytes of code for each tap, which is what short streams are
-// bound by. All ways give the same bits. Thread-safe.
+// bound by. Where taps have shifts, products by destination and by source would add the same terms
+// in other lanes; such layers take one step. So all ways give the same bits. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -79,7 +80,8 @@ class PassVariants {
 
   Variant* find(const PassShape& shape) const;
   Variant& find_or_add(const LoweredLayer& lowered, PassShape& shape);
-  static std::vector<Step> make_steps(const Variant& variant, bool interpreted);
+  static std::vector<Step> make_steps(const LoweredLayer& lowered, const Variant& variant,
+                                      bool interpreted);
   KernelRequest request_of(const LoweredLayer& lowered, const Variant& variant, const Step& step,
                            bool interpreted) const;
   bool accepts_direct(const PassShape& shape) const;
