@@ -15,19 +15,6 @@ namespace {
 
 constexpr int64_t kMaxWeights = std::numeric_limits<int64_t>::max() / int64_t{sizeof(float)};
 
-// One number or two.
-std::string axes_text(int64_t height, int64_t width) {
-  return height == width ? fmt::format("{}", height) : fmt::format("{}x{}", height, width);
-}
-
-std::string padding_text(const Padding2d& padding) {
-  if (padding.is_same) return "same";
-  if (padding.top == padding.bottom && padding.left == padding.right) {
-    return axes_text(padding.top, padding.left);
-  }
-  return fmt::format("{}x{}x{}x{}", padding.top, padding.bottom, padding.left, padding.right);
-}
-
 void require_weights(std::string_view text, std::string_view option,
                      const std::vector<int64_t>& sizes) {
   int64_t weights = 1;
@@ -120,6 +107,18 @@ Mask parse_smtx_conv(const Mask& matrix, std::string_view text, std::string_view
   return Mask::from_channels_last(matrix, shape);
 }
 
+std::string to_text(PerAxis axes) {
+  return axes.h == axes.w ? fmt::format("{}", axes.h) : fmt::format("{}x{}", axes.h, axes.w);
+}
+
+std::string to_text(const Padding2d& padding) {
+  if (padding.is_same) return "same";
+  if (padding.top == padding.bottom && padding.left == padding.right) {
+    return to_text(PerAxis(padding.top, padding.left));
+  }
+  return fmt::format("{}x{}x{}x{}", padding.top, padding.bottom, padding.left, padding.right);
+}
+
 std::string to_text(ImageSize image) { return fmt::format("{}x{}", image.height, image.width); }
 
 std::string to_text(const Conv2d& conv) {
@@ -127,9 +126,9 @@ std::string to_text(const Conv2d& conv) {
   const auto add = [&text](const char* name, const std::string& value) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
   };
-  if (conv.stride != PerAxis(1)) add("stride", axes_text(conv.stride.h, conv.stride.w));
-  if (conv.padding != Padding2d(0)) add("padding", padding_text(conv.padding));
-  if (conv.dilation != PerAxis(1)) add("dilation", axes_text(conv.dilation.h, conv.dilation.w));
+  if (conv.stride != PerAxis(1)) add("stride", to_text(conv.stride));
+  if (conv.padding != Padding2d(0)) add("padding", to_text(conv.padding));
+  if (conv.dilation != PerAxis(1)) add("dilation", to_text(conv.dilation));
   if (conv.groups != 1) add("groups", fmt::format("{}", conv.groups));
   return text;
 }

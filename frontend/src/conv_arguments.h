@@ -45,8 +45,10 @@ MaskShape parse_conv_shape(std::string_view text, std::string_view option, int64
 // The mask of a convolution from the matrix an .smtx file holds; `text` is "ICxKHxKW".
 Mask parse_smtx_conv(const Mask& matrix, std::string_view text, std::string_view option);
 
-// "7x7"
+// As they are typed: "7x7"; "2" or "2x1"; "1", "1x0", "0x1x0x1" or "same".
 std::string to_text(ImageSize image);
+std::string to_text(PerAxis axes);
+std::string to_text(const Padding2d& padding);
 // "stride 2x1, padding 1, groups 4": what differs from the default; empty when nothing does.
 std::string to_text(const Conv2d& conv);
 

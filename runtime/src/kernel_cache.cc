@@ -18,8 +18,8 @@ uint64_t mix(uint64_t hash, uint64_t value) {
 uint64_t hash_request(uint64_t hash, const ImageSize& image, Pass side,
                       const KernelRequest& request) {
   hash = mix(hash, static_cast<uint64_t>(request.kind) * 2 + static_cast<uint64_t>(side));
-  for (const int64_t field :
-       {image.height, image.width, request.length, request.pitches.gathered, request.pitches.own, request.pitches.paired}) {
+  for (const int64_t field : {image.height, image.width, request.length, request.pitches.gathered,
+                              request.pitches.own, request.pitches.paired}) {
     hash = mix(hash, static_cast<uint64_t>(field));
   }
   return hash;

@@ -1,9 +1,9 @@
 // KernelCache: generated kernels by content of the mask, geometry and request.
 //
-// The hash only finds the bucket; masks and geometry are compared in full. One compile per key however many
-// threads ask: the first compiles, the others wait for it. Bounded in bytes: the least recently
-// used kernels that nobody holds go first; a kernel in use is never freed. What cannot be compiled
-// is remembered with its reason. Thread-safe.
+// The hash only finds the bucket; masks and geometry are compared in full. One compile per key
+// however many threads ask: the first compiles, the others wait for it. Bounded in bytes: the least
+// recently used kernels that nobody holds go first; a kernel in use is never freed. What cannot be
+// compiled is remembered with its reason. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,8 @@ class KernelCache {
   };
   using Entries = std::list<Entry>;  // most recently used first
 
-  Entries::iterator find(const LayerSpec& spec, Pass side, const KernelRequest& request, uint64_t hash);
+  Entries::iterator find(const LayerSpec& spec, Pass side, const KernelRequest& request,
+                         uint64_t hash);
   Result compile(const TapTable& table, const KernelRequest& request);
   Result generate(const TapTable& table, Plan plan);
   void finish(Entries::iterator entry, const Result& result, double seconds);

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "bench/output_file.h"
 #include "commands.h"
 #include "inspect/histogram.h"
 #include "inspect/inspect_options.h"
 #include "inspect/inspection.h"
 #include "inspect/report.h"
 #include "inspect/report_json.h"
+#include "output_file.h"
 
 namespace sparsejit::frontend {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "arguments.h"
-#include "bench/output_file.h"
+#include "output_file.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
