@@ -7,45 +7,20 @@
 // Numbers may be separated by blanks or commas. No number in the header makes the parser allocate:
 // arrays grow with the numbers that are really there.
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "mask_builder.h"
-#include "sparsejit/error.h"
+#include "mask_text.h"
 
 namespace sparsejit {
 namespace {
 
-bool is_separator(char c) { return c == ' ' || c == '\t' || c == ',' || c == '\r'; }
-
-// Takes the first line off the text; what follows the last newline counts as a line too.
-std::string_view take_line(std::string_view& text) {
-  const size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-  return line;
-}
-
-std::vector<int64_t> parse_numbers(std::string_view line, int number, std::string_view source) {
+std::vector<int64_t> parse_numbers(std::string_view line, int64_t number, std::string_view source) {
   std::vector<int64_t> numbers;
-  const char* at = line.data();
-  const char* end = line.data() + line.size();
   while (true) {
-    while (at != end && is_separator(*at)) ++at;
-    if (at == end) return numbers;
-    int64_t value = 0;
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc{} || (next != end && !is_separator(*next))) {
-      const std::string_view word(at, std::min<size_t>(end - at, 20));
-      throw_error("{}: line {}: \"{}\" is not a whole number", source, number,
-                  word.substr(0, word.find_first_of(" \t,\r")));
-    }
-    numbers.push_back(value);
-    at = next;
+    const std::string_view word = take_word(line, " \t\r,");
+    if (word.empty()) return numbers;
+    numbers.push_back(parse_whole(word, number, source));
   }
 }
 
@@ -54,6 +29,15 @@ void validate_count(const std::vector<int64_t>& numbers, int64_t expected, const
   if (static_cast<int64_t>(numbers.size()) != expected) {
     throw_error("{}: {} {}, the first line announces {}", source, numbers.size(), what, expected);
   }
+}
+
+void validate_end(std::string_view text, std::string_view source) {
+  const size_t more = text.find_first_not_of(" \t\r\n");
+  if (more == std::string_view::npos) return;
+  const std::string_view rest = text.substr(more);
+  throw_error("{}: line {}: {} follows the column indices, expected three lines", source,
+              4 + std::count(text.begin(), text.begin() + static_cast<int64_t>(more), '\n'),
+              quoted(rest.substr(0, rest.find_first_of(" \t\r\n"))));
 }
 
 }  // namespace
@@ -68,34 +52,19 @@ Mask Mask::from_smtx(std::string_view text, std::string_view source) {
   }
   const MaskShape shape{header[0], header[1]};
   if (header[2] < 0) throw_error("{}: nnz is {}, expected 0 or more", source, header[2]);
-  try {
+  return name_source(source, [&] {
     validate_shape(shape);
     const std::vector<int64_t> row_begin = parse_numbers(row_line, 2, source);
     const std::vector<int64_t> columns = parse_numbers(column_line, 3, source);
     validate_count(row_begin, shape.rows() + 1, "row offsets", source);
     validate_count(columns, header[2], "column indices", source);
-    const size_t more = text.find_first_not_of(" \t\r\n");
-    if (more != std::string_view::npos) {
-      const std::string_view word = text.substr(more, 20);
-      throw_error("{}: line {}: \"{}\" follows the column indices, expected three lines", source,
-                  4 + std::count(text.begin(), text.begin() + static_cast<int64_t>(more), '\n'),
-                  word.substr(0, word.find_first_of(" \t\r\n")));
-    }
+    validate_end(text, source);
     return from_csr(row_begin, columns, shape);
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    if (message.rfind("mask: ", 0) == 0) throw_error("{}: {}", source, message.substr(6));
-    throw;
-  }
+  });
 }
 
 Mask Mask::load_smtx(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw_error("{}: cannot be opened: {}", path, std::strerror(errno));
-  std::stringstream text;
-  text << file.rdbuf();
-  if (file.bad() || text.fail()) throw_error("{}: cannot be read as an .smtx file", path);
-  return from_smtx(text.str(), path);
+  return from_smtx(read_file(path, "an .smtx"), path);
 }
 
 std::string Mask::to_smtx() const {

@@ -5,5 +5,6 @@
 #include "sparsejit/error.h"
 #include "sparsejit/layer.h"
 #include "sparsejit/mask.h"
+#include "sparsejit/mask_files.h"
 #include "sparsejit/runtime.h"
 #include "sparsejit/tensor_view.h"
