@@ -86,12 +86,9 @@ KernelCache::Result KernelCache::generate(const TapTable& table, Plan plan) {
   if (!emitted.code.has_value()) return {.kernel = nullptr, .reason = emitted.reason};
   const int64_t size = published_size(static_cast<int64_t>(emitted.code->bytes.size()));
   if (!reserve(size)) return over_budget(size);
-  PublishResult published = publish_code(emitted.code->bytes);
-  if (published.range == nullptr) {
-    const std::lock_guard lock(mutex_);
-    stats_.code_bytes -= size;
-    return {.kernel = nullptr, .reason = published.reason};
-  }
+  PublishResult published = memory_->publish(emitted.code->bytes);
+  unreserve(size);
+  if (published.range == nullptr) return {.kernel = nullptr, .reason = published.reason};
   return {.kernel =
               std::make_shared<NativeKernel>(std::move(plan), std::move(emitted.code->chunk_begin),
                                              std::move(published.range), seconds_since(start)),
@@ -121,18 +118,22 @@ void KernelCache::finish(Entries::iterator entry, const Result& result, double s
 // Least recently used kernels that only the cache holds make room.
 bool KernelCache::reserve(int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  for (auto it = entries_.end(); stats_.code_bytes + bytes > budget_bytes_;) {
+  for (auto it = entries_.end(); memory_->held_bytes() + reserved_bytes_ + bytes > budget_bytes_;) {
     if (it == entries_.begin()) return false;
     --it;
     if (!it->ready || it->result.get().kernel.use_count() != 1) continue;
-    stats_.code_bytes -= it->result.get().kernel->mapped_bytes();
     --stats_.kernels;
     ++stats_.evictions;
     const auto victim = it++;
     erase(victim);
   }
-  stats_.code_bytes += bytes;
+  reserved_bytes_ += bytes;
   return true;
+}
+
+void KernelCache::unreserve(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  reserved_bytes_ -= bytes;
 }
 
 void KernelCache::erase(Entries::iterator entry) {
@@ -147,8 +148,16 @@ void KernelCache::erase(Entries::iterator entry) {
 }
 
 RuntimeStats KernelCache::stats() const {
+  const CodeMemoryStats memory = memory_->stats();
   const std::lock_guard lock(mutex_);
-  return stats_;
+  RuntimeStats stats = stats_;
+  stats.code_bytes = memory.held_bytes;
+  stats.arenas = memory.arenas;
+  stats.frozen_arenas = memory.frozen_arenas;
+  stats.mapped_bytes = memory.mapped_bytes;
+  stats.free_bytes = memory.free_bytes;
+  stats.largest_free_bytes = memory.largest_free_bytes;
+  return stats;
 }
 
 }  // namespace sparsejit

@@ -2,7 +2,7 @@
 //
 // The hash only finds the bucket; masks and geometry are compared in full. One compile per key however many
 // threads ask: the first compiles, the others wait for it. Bounded in bytes: the least recently
-// used kernels that nobody holds go first; a kernel in use is never freed. What cannot be compiled
+// used kernels that nobody holds go first; a kernel in use is never freed, and counts as held until it is. What cannot be compiled
 // is remembered with its reason. Thread-safe.
 #pragma once
 
@@ -38,6 +38,7 @@ class KernelCache {
   // `side`: the table the kernel walks; forward by destination, backward by source.
   KernelLookup get(const LoweredLayerPtr& lowered, Pass side, const KernelRequest& request);
   RuntimeStats stats() const;
+  CodeMemory& memory() { return *memory_; }
 
  private:
   struct Result {
@@ -60,14 +61,17 @@ class KernelCache {
   Result generate(const TapTable& table, Plan plan);
   void finish(Entries::iterator entry, const Result& result, double seconds);
   Result over_budget(int64_t bytes) const;
-  // Evicts until `bytes` more fit and counts them as held; false if they cannot fit.
+  // Evicts until `bytes` more fit and sets them aside; false if they cannot fit.
   bool reserve(int64_t bytes);
+  void unreserve(int64_t bytes);
   void erase(Entries::iterator entry);
 
   const MachineModel machine_;
   const int64_t budget_bytes_;
   const MaskHasher hasher_;
+  const std::shared_ptr<CodeMemory> memory_ = CodeMemory::create();
   mutable std::mutex mutex_;
+  int64_t reserved_bytes_ = 0;  // about to be published
   Entries entries_;
   std::unordered_multimap<uint64_t, Entries::iterator> index_;
   RuntimeStats stats_;

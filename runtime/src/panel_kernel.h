@@ -47,7 +47,6 @@ class NativeKernel : public PanelKernel {
            int64_t length) const override;
   const Plan& plan() const override { return plan_; }
   int64_t code_bytes() const { return chunk_begin_.back(); }
-  int64_t mapped_bytes() const { return range_->size(); }
   double compile_seconds() const { return compile_seconds_; }
 
  private:
