@@ -72,7 +72,7 @@ TEST(CodeArena, FreedSpaceIsReused) {
 TEST(CodeArena, FreedCodeIsPoisonedOrItsMemoryGivenBack) {
   for (const auto& [freed, byte] : {std::pair{FreedCode::poisoned, uint8_t{0xCC}},
                                     std::pair{FreedCode::given_back, uint8_t{0}}}) {
-    const auto memory = CodeMemory::create(freed);
+    const auto memory = CodeMemory::create({.freed = freed});
     const RangePtr kept = publish(*memory, 1);
     RangePtr gone = publish(*memory, 2, 2 * kPage);
     const uint8_t* const address = gone->begin();
@@ -202,7 +202,7 @@ class CodeArenaFork : public ::testing::Test {
     expect_all(first);
   }
 
-  std::shared_ptr<CodeMemory> memory_ = CodeMemory::create(FreedCode::poisoned);
+  std::shared_ptr<CodeMemory> memory_ = CodeMemory::create({.freed = FreedCode::poisoned});
   std::vector<RangePtr> ranges_;
 };
 

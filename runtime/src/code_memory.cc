@@ -51,13 +51,13 @@ int64_t published_size(int64_t bytes) {
   return round_up(bytes, bytes >= kHugePage ? kHugePage : sysconf(_SC_PAGESIZE));
 }
 
-std::shared_ptr<CodeMemory> CodeMemory::create(FreedCode freed) {
-  return std::shared_ptr<CodeMemory>(new CodeMemory(freed));
+std::shared_ptr<CodeMemory> CodeMemory::create(CodeMemoryOptions options) {
+  return std::shared_ptr<CodeMemory>(new CodeMemory(options));
 }
 
 PublishResult CodeMemory::publish(std::span<const uint8_t> bytes) {
   const int64_t size = published_size(static_cast<int64_t>(bytes.size()));
-  const bool arena_first = size < kHugePage;
+  const bool arena_first = size < kHugePage && !options_.breakpoints;
   PublishResult result =
       arena_first ? publish_in_arena(bytes, size) : publish_privately(bytes, size);
   if (result.range != nullptr) return result;
@@ -125,7 +125,7 @@ void CodeMemory::release(CodeArena* arena, const uint8_t* begin, int64_t size) {
   const std::lock_guard lock(arena_mutex);
   const int64_t offset = begin - arena->file->begin();
   if (arena->opened_at_fork == forks) {
-    if (freed_ == FreedCode::poisoned) {
+    if (options_.freed == FreedCode::poisoned) {
       poison(*arena->file, offset, size);
     } else {
       arena->file->discard(offset, size);

@@ -80,6 +80,13 @@ inline constexpr FreedCode kFreedCode = FreedCode::given_back;
 inline constexpr FreedCode kFreedCode = FreedCode::poisoned;
 #endif
 
+struct CodeMemoryOptions {
+  FreedCode freed = kFreedCode;
+  // Prefer private mappings for all kernels: a debugger sets a breakpoint by writing into the code,
+  // which the system refuses in mappings of shared memory.
+  bool breakpoints = false;
+};
+
 struct CodeMemoryStats {
   int64_t held_bytes = 0;  // of the ranges in existence, whole pages
   int64_t arenas = 0;
@@ -91,7 +98,7 @@ struct CodeMemoryStats {
 
 class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
  public:
-  static std::shared_ptr<CodeMemory> create(FreedCode freed = kFreedCode);
+  static std::shared_ptr<CodeMemory> create(CodeMemoryOptions options = {});
 
   PublishResult publish(std::span<const uint8_t> bytes);
   int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
@@ -99,7 +106,7 @@ class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
 
  private:
   friend class CodeRange;
-  explicit CodeMemory(FreedCode freed) : freed_(freed) {}
+  explicit CodeMemory(CodeMemoryOptions options) : options_(options) {}
 
   PublishResult publish_in_arena(std::span<const uint8_t> bytes, int64_t size);
   PublishResult publish_privately(std::span<const uint8_t> bytes, int64_t size);
@@ -108,7 +115,7 @@ class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
   void release(CodeArena* arena, const uint8_t* begin, int64_t size);
   void drop_if_empty(CodeArena* arena);
 
-  const FreedCode freed_;
+  const CodeMemoryOptions options_;
   std::list<CodeArena> arenas_;  // oldest first
   std::atomic<int64_t> held_bytes_{0};
   std::atomic<int64_t> private_bytes_{0};

@@ -32,8 +32,9 @@ class KernelCache {
  public:
   using MaskHasher = std::function<uint64_t(const Mask&)>;
 
-  // `hasher` replaces the content hash in tests.
-  KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher = {});
+  // `hasher` replaces the content hash in tests. `log` receives what SPARSEJIT_PROFILE gives to say.
+  KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher = {},
+              ReportLine log = {});
 
   // `side`: the table the kernel walks; forward by destination, backward by source.
   KernelLookup get(const LoweredLayerPtr& lowered, Pass side, const KernelRequest& request);
@@ -57,8 +58,10 @@ class KernelCache {
   using Entries = std::list<Entry>;  // most recently used first
 
   Entries::iterator find(const LayerSpec& spec, Pass side, const KernelRequest& request, uint64_t hash);
-  Result compile(const TapTable& table, const KernelRequest& request);
-  Result generate(const TapTable& table, Plan plan);
+  Result compile(const LoweredLayer& lowered, Pass side, const KernelRequest& request);
+  Result generate(const LoweredLayer& lowered, Pass side, Plan plan);
+  std::unique_ptr<const CodeListing> list_code(const Mask& mask, Pass side, const Plan& plan,
+                                               const CodeRange& range, const KernelCode& code) const;
   void finish(Entries::iterator entry, const Result& result, double seconds);
   Result over_budget(int64_t bytes) const;
   // Evicts until `bytes` more fit and sets them aside; false if they cannot fit.
@@ -69,7 +72,9 @@ class KernelCache {
   const MachineModel machine_;
   const int64_t budget_bytes_;
   const MaskHasher hasher_;
-  const std::shared_ptr<CodeMemory> memory_ = CodeMemory::create();
+  const ReportLine log_;
+  const Profilers profilers_;
+  const std::shared_ptr<CodeMemory> memory_;
   mutable std::mutex mutex_;
   int64_t reserved_bytes_ = 0;  // about to be published
   Entries entries_;
