@@ -46,14 +46,25 @@ check "info on the portable engine" output_mentions portable env SPARSEJIT_ISA=p
 check "inspect a random mask" output_mentions vfmadd231ps \
   "$tool" inspect --random 64x64 --sparsity 0.9
 printf '2, 3, 3\n0 2 3\n0 2 1\n' >"$smoke/mask.smtx"
+check "inspect a convolution" output_mentions "row pitch 8" \
+  "$tool" inspect --conv 16x8x3x3 --image 7x7 --padding 1 --sparsity 0.9
 check "inspect a file" output_mentions vfmadd231ps "$tool" inspect "$smoke/mask.smtx"
 check "bench as JSON" json_holds "$bench_fields" "${tiny_bench[@]}"
 check "bench into a file" "${tiny_bench[@]:0:${#tiny_bench[@]}-1}" "$smoke/bench.json"
 check "bench file is JSON" json_holds "$bench_fields" cat "$smoke/bench.json"
+tiny_conv=("$tool" bench --conv 8x12x3x3 --image 6x5 --padding same --batch 3 --sparsity 0.8 --json -)
+check "bench of a convolution" json_holds "$bench_fields and {r[\"engine\"] for r in d[\"results\"]} ==
+  {\"native\", \"interpreted\", \"portable\", \"paper_loop\", \"dense\"}" "${tiny_conv[@]}"
+check "bench of a network" json_holds "$bench_fields and d[\"network\"][\"totals\"]" \
+  "$tool" bench --suite bert --batch 8 --repetitions 1 --min-time 0 --json -
+check "bench of a mask file" json_holds "$bench_fields" \
+  "$tool" bench --mask "$smoke/mask.smtx" --batch 9 --json -
 for method in fixed gmp rigl set; do
   check "train with $method" output_mentions accuracy \
     "$tool" train --epochs 1 --hidden 32 --method "$method"
 done
+check "train convolutions" output_mentions accuracy \
+  "$tool" train --net cnn --epochs 1 --channels 8,16 --sparsity 0.8
 for engine in jit interpreted dense; do
   check "train on $engine" output_mentions accuracy \
     "$tool" train --epochs 1 --hidden 32 --engine "$engine"
@@ -74,6 +85,11 @@ check "malformed shape is rejected" rejects 8y8 "$tool" bench --shape 8y8 --batc
 check "negative batch is rejected" rejects -3 "$tool" bench --shape 8x8 --batch -3 --sparsity 0.5
 check "malformed sparsity is rejected" rejects abc \
   "$tool" bench --shape 8x8 --batch 8 --sparsity abc
+check "malformed convolution is rejected" rejects 8x8x3 \
+  "$tool" bench --conv 8x8x3 --image 8x8
+check "image below the kernel is rejected" rejects 2x2 \
+  "$tool" bench --conv 8x8x3x3 --image 2x2
+check "unknown suite is rejected" rejects vgg "$tool" bench --suite vgg
 check "zero epochs are rejected" rejects 0 "$tool" train --epochs 0
 check "unknown engine is rejected" rejects warp "$tool" train --engine warp
 check "missing data folder is rejected" rejects "$smoke/none" "$tool" train --data "$smoke/none"

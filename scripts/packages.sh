@@ -6,8 +6,8 @@
 
 BUILD_PACKAGES=(
   g++ cmake ninja-build
-  libcli11-dev libfmt-dev libgtest-dev libopenblas-dev libxbyak-dev libxxhash-dev libzydis-dev
-  nlohmann-json3-dev zlib1g-dev
+  libcli11-dev libdnnl-dev libfmt-dev libgtest-dev libopenblas-dev libxbyak-dev libxxhash-dev
+  libzydis-dev nlohmann-json3-dev zlib1g-dev
 )
 CHECK_PACKAGES=(clang-format clang-tidy python3)
 

@@ -107,8 +107,10 @@ KernelRequest forward_request() {
 
 TEST_F(Cache, MasksWithTheSameHashStayTwoKernels) {
   KernelCache cache(detect_machine(), 1 << 20, [](const Mask&) { return 42; });
-  const auto a = std::make_shared<LoweredLayer>(LayerSpec{Mask::from_smtx("1, 4, 2\n0 2\n0 1\n"), {}, {}});
-  const auto b = std::make_shared<LoweredLayer>(LayerSpec{Mask::from_smtx("1, 4, 2\n0 2\n0 2\n"), {}, {}});
+  const auto a =
+      std::make_shared<LoweredLayer>(LayerSpec{Mask::from_smtx("1, 4, 2\n0 2\n0 1\n"), {}, {}});
+  const auto b =
+      std::make_shared<LoweredLayer>(LayerSpec{Mask::from_smtx("1, 4, 2\n0 2\n0 2\n"), {}, {}});
   const KernelLookup first = cache.get(a, Pass::forward, forward_request());
   const KernelLookup second = cache.get(b, Pass::forward, forward_request());
   ASSERT_NE(first.kernel, nullptr);

@@ -103,6 +103,13 @@ TEST(CodeArena, LargeKernelsAreMappedByThemselvesAndUnmapped) {
   EXPECT_EQ(memory->stats().mapped_bytes, 0);
 }
 
+TEST(CodeArena, SmallKernelsMayBeAskedToBePrivate) {
+  const auto memory = CodeMemory::create({.prefer_private = true});
+  const RangePtr range = publish(*memory, 9);
+  EXPECT_EQ(call(range), 9);
+  EXPECT_EQ(memory->stats().arenas, 0);
+}
+
 TEST(CodeArena, RangesOutliveTheirCodeMemory) {
   auto memory = CodeMemory::create();
   const RangePtr range = publish(*memory, 5);

@@ -113,7 +113,9 @@ TEST(Conv2d, ImagesThatCannotBeAreNamed) {
 // One sentence, not a shift that wraps around 32 bits.
 TEST(Conv2d, ShiftsBeyondThirtyOneBitsAreRefused) {
   expect_error(
-      [] { plan_streams(k3x3, {.padding = 4000, .dilation = 4000}, {1 << 20, 1 << 20}); },
+      [] {
+        plan_streams(k3x3, {.padding = 4000, .dilation = 4000}, {1 << 20, 1 << 20});
+      },
       {"rows", "expected at most"});
 }
 

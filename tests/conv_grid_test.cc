@@ -104,14 +104,15 @@ TEST_P(ConvGrid, PaddingMayExceedKernelAndImage) {
              .conv = {.stride = 2, .padding = padding},
              .images = 2,
              .size = size});
-      check({.mask = Mask::random({4, 3, 1, 1}, 0.3, 5), .conv = {.padding = padding}, .size = size});
+      check(
+          {.mask = Mask::random({4, 3, 1, 1}, 0.3, 5), .conv = {.padding = padding}, .size = size});
     }
   }
 }
 
 TEST_P(ConvGrid, EveryArrangementMatchesTheReference) {
-  const std::vector<Conv2d> geometries = {
-      Conv2d{.padding = 1}, Conv2d{.stride = 2, .padding = 1}, Conv2d{.stride = 3}};
+  const std::vector<Conv2d> geometries = {Conv2d{.padding = 1}, Conv2d{.stride = 2, .padding = 1},
+                                          Conv2d{.stride = 3}};
   for (const ImageArrangement in : all_image_arrangements()) {
     for (const ImageArrangement out : writable_image_arrangements()) {
       for (const Edge edge : {Edge::end, Edge::start}) {
@@ -167,8 +168,8 @@ TEST_P(ConvGrid, LargeImagesAreCutIntoBands) {
   small.l2_bytes = 16 << 10;  // panels of 256 floats, bands of about 1024
   Runtime runtime(with_machine(small, 2));
   for (const Conv2d& conv :
-       {Conv2d{.padding = 1}, Conv2d{.padding = 2, .dilation = 2}, Conv2d{.stride = 2, .padding = 1},
-        Conv2d{.stride = 3}, Conv2d{.padding = 6}}) {
+       {Conv2d{.padding = 1}, Conv2d{.padding = 2, .dilation = 2},
+        Conv2d{.stride = 2, .padding = 1}, Conv2d{.stride = 3}, Conv2d{.padding = 6}}) {
     for (const bool relu : {false, true}) {
       ConvCase c{.mask = Mask::random({6, 5, 3, 3}, 0.6, 12),
                  .conv = conv,
@@ -249,7 +250,9 @@ TEST_P(ConvGrid, SizesMayAlternate) {
 }
 
 TEST_P(ConvGrid, NoImagesGiveZeroGradients) {
-  ConvCase c{.mask = Mask::random({3, 2, 3, 3}, 0.5, 18), .conv = {.padding = 1}, .images = 0,
+  ConvCase c{.mask = Mask::random({3, 2, 3, 3}, 0.5, 18),
+             .conv = {.padding = 1},
+             .images = 0,
              .size = {8, 8}};
   const LayerRun run = run_conv(forced_conv(c, GetParam(), runtime_), c);
   EXPECT_EQ(run.outputs.d_values, std::vector<float>(27, 0.0F));

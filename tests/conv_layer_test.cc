@@ -34,9 +34,12 @@ TEST(ConvLayer, WrongTensorsAreNamed) {
   overlapping.image_stride = 0;
   expect_error([&] { forward(2, 3, 8, overlapping); }, {"y", "share memory"});
   expect_error([&] { forward(2, 3, 8, nchw(memory.data(), 2, 2, 8, 8)); }, {"y", "x"});
-  expect_error([&] { layer.run_forward(row_major<const float>(memory.data(), 2, 3), values, {},
-                                       row_major(y.data(), 2, 2)); },
-               {"2 dimensions", "4", "convolution"});
+  expect_error(
+      [&] {
+        layer.run_forward(row_major<const float>(memory.data(), 2, 3), values, {},
+                          row_major(y.data(), 2, 2));
+      },
+      {"2 dimensions", "4", "convolution"});
   EXPECT_EQ(y, std::vector<float>(y.size(), 77.0F));
 }
 
@@ -46,9 +49,12 @@ TEST(ConvLayer, LinearAndConvolutionAreNotConfused) {
   EXPECT_FALSE(linear.is_conv2d());
   std::vector<float> floats(100);
   const std::vector<float> values(3);
-  expect_error([&] { linear.run_forward(nchw<const float>(floats.data(), 1, 3, 2, 2), values, {},
-                                        nchw(floats.data() + 50, 1, 2, 2, 2)); },
-               {"4 dimensions", "linear"});
+  expect_error(
+      [&] {
+        linear.run_forward(nchw<const float>(floats.data(), 1, 3, 2, 2), values, {},
+                           nchw(floats.data() + 50, 1, 2, 2, 2));
+      },
+      {"4 dimensions", "linear"});
   EXPECT_TRUE(compile_layer(Mask::random({2, 3}, 0.5, 1), Conv2d{}).is_conv2d());
 }
 
@@ -58,10 +64,13 @@ TEST(ConvLayer, ReluNeedsTheOutput) {
   options.relu = true;
   const Layer layer = compile_layer(mask, Conv2d{.padding = 1}, options);
   std::vector<float> x(3 * 64), dy(2 * 64), dx(3 * 64), values(27), d_values(27);
-  expect_error([&] { layer.run_backward(nchw<const float>(x.data(), 1, 3, 8, 8),
-                                        nchw<const float>(dy.data(), 1, 2, 8, 8), values,
-                                        nchw(dx.data(), 1, 3, 8, 8), d_values, {}); },
-               {"y", "ReLU", "(1, 2, 8, 8)"});
+  expect_error(
+      [&] {
+        layer.run_backward(nchw<const float>(x.data(), 1, 3, 8, 8),
+                           nchw<const float>(dy.data(), 1, 2, 8, 8), values,
+                           nchw(dx.data(), 1, 3, 8, 8), d_values, {});
+      },
+      {"y", "ReLU", "(1, 2, 8, 8)"});
 }
 
 // A ReLU layer is the layer without it and max(0, y) after it, bit for bit; its backward pass that
@@ -87,7 +96,9 @@ TEST(ReluLayer, EqualsALayerAndReluAfterIt) {
         if (y[i] <= 0) masked[i] = 0;
       }
       EXPECT_EQ(y, expected) << to_text(engine) << " batch " << batch;
-      LayerOutputs got{{}, std::vector<float>(in.x.size()), std::vector<float>(mask.nnz()),
+      LayerOutputs got{{},
+                       std::vector<float>(in.x.size()),
+                       std::vector<float>(mask.nnz()),
                        std::vector<float>(37)};
       LayerOutputs wanted = got;
       // Packed in both, so that the streams are as long and the sums in the same order.
@@ -155,8 +166,8 @@ TEST(ReluLayer, ReachesRowsWithoutTapsInTheLastBlock) {
 
 TEST(ConvLayer, NanReachesOnlyWhatStoredWeightsRead) {
   std::vector<uint8_t> dense(2 * 2 * 9, 0);
-  dense[4] = 1;          // output 0 reads the pixel itself of channel 0
-  dense[18 + 9 + 4] = 1; // output 1 that of channel 1
+  dense[4] = 1;           // output 0 reads the pixel itself of channel 0
+  dense[18 + 9 + 4] = 1;  // output 1 that of channel 1
   const Mask mask = Mask::from_dense(dense, {2, 2, 3, 3});
   for (const Engine engine : available_engines()) {
     LayerOptions options;
@@ -216,8 +227,11 @@ TEST(ConvLayer, CompilesAheadForWhatOptionsDescribe) {
   }
   LayerOptions empty;
   empty.batch = 1;
-  expect_error([&] { compile_layer(Mask::random({1, 1, 3, 3}, 0, 1), Conv2d{}, empty); },
-               {"empty", "1x1"});
+  expect_error(
+      [&] {
+        compile_layer(Mask::random({1, 1, 3, 3}, 0, 1), Conv2d{}, empty);
+      },
+      {"empty", "1x1"});
 }
 
 // Geometry is part of the key of generated code.
@@ -227,10 +241,8 @@ TEST(ConvLayer, EqualMasksOfOtherGeometryShareNoCode) {
   int64_t kernels = 0;
   for (const Conv2d& conv : {Conv2d{.padding = 1}, Conv2d{.padding = 2, .dilation = 2},
                              Conv2d{.stride = 2, .padding = 1}, Conv2d{.padding = {1, 1, 0, 2}}}) {
-    ConvCase c{.mask = Mask::random({6, 6, 3, 3}, 0.6, 1),
-               .conv = conv,
-               .images = 2,
-               .size = {8, 8}};
+    ConvCase c{
+        .mask = Mask::random({6, 6, 3, 3}, 0.6, 1), .conv = conv, .images = 2, .size = {8, 8}};
     expect_matches_reference(c, run_conv(forced_conv(c, Engine::native, runtime), c));
     EXPECT_GT(runtime.stats().kernels, kernels);
     kernels = runtime.stats().kernels;
@@ -239,7 +251,9 @@ TEST(ConvLayer, EqualMasksOfOtherGeometryShareNoCode) {
 
 TEST(ConvLayer, ExplainsItself) {
   Runtime runtime(with_threads(1));
-  ConvCase c{.mask = Mask::random({6, 5, 3, 3}, 0.6, 1), .conv = {.padding = 1}, .images = 4,
+  ConvCase c{.mask = Mask::random({6, 5, 3, 3}, 0.6, 1),
+             .conv = {.padding = 1},
+             .images = 4,
              .size = {9, 10}};
   const Layer layer = forced_conv(c, available_engines().front(), runtime);
   run_conv(layer, c);

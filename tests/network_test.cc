@@ -41,7 +41,7 @@ class NetworkTest : public ::testing::TestWithParam<TrainEngine> {
   }
 
   Runtime runtime_{with_threads(1)};
-  Network network_{options(), GetParam(), 0.0, 2, runtime_};
+  Network network_{options(), GetParam(), 0.0, {1, 2}, runtime_};
   // Signs of the initial weights: the unit's input is then the sum of their magnitudes.
   const std::vector<float> input_ = {std::copysign(1.0F, network_.values(0)[0]),
                                      std::copysign(1.0F, network_.values(0)[1])};

@@ -152,6 +152,7 @@ TEST_F(Profiling, PerfMapNamesEveryChunkOnce) {
     Runtime runtime(with_threads(1));
     const Layer layer = compiled_layer(small_mask(), runtime);
     run_once(layer);
+    EXPECT_EQ(runtime.stats().arenas, 0) << "perf looks names up for anonymous memory only";
     const std::vector<Symbol> symbols = read_perf_map();
     expect_names(symbols, small_mask());
     expect_no_overlap(symbols);

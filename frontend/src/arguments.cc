@@ -3,6 +3,7 @@
 // so that no later product of two dimensions overflows.
 #include "arguments.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -46,6 +47,18 @@ std::pair<int64_t, int64_t> parse_shape(std::string_view text, std::string_view 
     throw_error("{}: \"{}\" is too large, expected at most {} weights", option, text, max_weights);
   }
   return {*first, *second};
+}
+
+std::vector<int64_t> split_sizes(std::string_view text) {
+  std::vector<int64_t> sizes;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('x', begin), text.size());
+    const std::optional<int64_t> size = parse_all<int64_t>(text.substr(begin, end - begin));
+    if (!size || *size < 0 || *size > kMaxDimension) return {};
+    sizes.push_back(*size);
+    begin = end + 1;
+  }
+  return sizes;
 }
 
 double parse_number(std::string_view text, std::string_view option) {

@@ -24,6 +24,9 @@ inline constexpr int64_t kMaxDimension = INT32_MAX;
 std::pair<int64_t, int64_t> parse_shape(std::string_view text, std::string_view option,
                                         std::string_view form = "INxOUT");
 
+// "3x0x7" -> {3, 0, 7}: whole numbers of 0..kMaxDimension; empty when `text` is anything else.
+std::vector<int64_t> split_sizes(std::string_view text);
+
 // "0.95" -> 0.95: one finite number.
 double parse_number(std::string_view text, std::string_view option);
 

@@ -13,6 +13,13 @@ blasint to_blas(int64_t size) {
   return static_cast<blasint>(size);
 }
 
+void multiply_backward_weight(DenseShape shape, const float* dy, int64_t dy_pitch, const float* x,
+                              int64_t x_pitch, float kept, float* dw) {
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, to_blas(shape.out), to_blas(shape.in),
+              to_blas(shape.batch), 1.0F, dy, to_blas(dy_pitch), x, to_blas(x_pitch), kept, dw,
+              to_blas(shape.in));
+}
+
 }  // namespace
 
 void dense_forward(DenseShape shape, const float* w, const float* x, int64_t x_pitch, float* y,
@@ -31,9 +38,12 @@ void dense_backward_input(DenseShape shape, const float* w, const float* dy, int
 
 void dense_backward_weight(DenseShape shape, const float* dy, int64_t dy_pitch, const float* x,
                            int64_t x_pitch, float* dw) {
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, to_blas(shape.out), to_blas(shape.in),
-              to_blas(shape.batch), 1.0F, dy, to_blas(dy_pitch), x, to_blas(x_pitch), 0.0F, dw,
-              to_blas(shape.in));
+  multiply_backward_weight(shape, dy, dy_pitch, x, x_pitch, 0.0F, dw);
+}
+
+void dense_add_backward_weight(DenseShape shape, const float* dy, int64_t dy_pitch, const float* x,
+                               int64_t x_pitch, float* dw) {
+  multiply_backward_weight(shape, dy, dy_pitch, x, x_pitch, 1.0F, dw);
 }
 
 void dense_forward_row_major(DenseShape shape, const float* w, const float* x, int64_t x_pitch,

@@ -1,5 +1,6 @@
 // Dense products by OpenBLAS: the baseline of `bench` and the dense engine of `train`. W is
-// row-major (out x in), pitches in floats. Every function overwrites its output.
+// row-major (out x in), pitches in floats. Every function overwrites its output,
+// but the one that says add.
 //
 // Activations are feature-major, X (in x batch) and Y (out x batch). The functions named
 // row_major, which `bench` also tries, take X (batch x in) and Y (batch x out).
@@ -25,6 +26,9 @@ void dense_backward_input(DenseShape shape, const float* w, const float* dy, int
 // dW = dY X^T
 void dense_backward_weight(DenseShape shape, const float* dy, int64_t dy_pitch, const float* x,
                            int64_t x_pitch, float* dw);
+// dW += dY X^T
+void dense_add_backward_weight(DenseShape shape, const float* dy, int64_t dy_pitch, const float* x,
+                               int64_t x_pitch, float* dw);
 
 void dense_forward_row_major(DenseShape shape, const float* w, const float* x, int64_t x_pitch,
                              float* y, int64_t y_pitch);

@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "bench/output_file.h"
 #include "commands.h"
 #include "dense_blas.h"
+#include "output_file.h"
 #include "sparsejit/runtime.h"
 
 namespace sparsejit::frontend {

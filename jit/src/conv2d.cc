@@ -70,7 +70,8 @@ AxisPlan plan_axis(const Axis& axis) {
   int64_t largest = 0;
   for (const int64_t phase : plan.phases) {
     const int64_t exist = (axis.input - phase + axis.stride - 1) / axis.stride;
-    plan.sizes.push_back(std::clamp<int64_t>(axis.output() + highest, 0, std::max<int64_t>(exist, 0)));
+    plan.sizes.push_back(
+        std::clamp<int64_t>(axis.output() + highest, 0, std::max<int64_t>(exist, 0)));
     largest = std::max(largest, plan.sizes.back());
   }
   plan.used = std::max(largest, axis.output());
@@ -127,8 +128,9 @@ Conv2d resolve_conv2d(const MaskShape& shape, const Conv2d& conv) {
   const Padding2d& p = resolved.padding;
   for (const int64_t side : {p.top, p.bottom, p.left, p.right}) {
     if (side < 0 || (side > kMaxSize && !conv.padding.is_same)) {
-      throw_error("conv2d: padding is ({}, {}, {}, {}) (top, bottom, left, right), expected 0 to {}",
-                  p.top, p.bottom, p.left, p.right, kMaxSize);
+      throw_error(
+          "conv2d: padding is ({}, {}, {}, {}) (top, bottom, left, right), expected 0 to {}", p.top,
+          p.bottom, p.left, p.right, kMaxSize);
     }
   }
   return resolved;

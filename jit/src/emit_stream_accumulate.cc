@@ -82,16 +82,10 @@ Stencil make_group(int taps, OwnState own, bool tail, bool relu) {
 class StreamAccumulateEmitter {
  public:
   StreamAccumulateEmitter(const TapTable& table, const Plan& plan)
-      : table_(table), plan_(plan), operands_(table, plan) {
-    for (int taps = 0; taps <= plan.taps_per_group; ++taps) {
-      for (int own = 0; own < kOwnStates; ++own) {
-        for (const bool relu : {false, true}) {
-          groups_.push_back(
-              make_group(taps, static_cast<OwnState>(own), plan.tail, relu && plan.relu));
-        }
-      }
-    }
-  }
+      : table_(table),
+        plan_(plan),
+        operands_(table, plan),
+        groups_(2 * kOwnStates * (plan.taps_per_group + 1)) {}
 
   void operator()(CodeWriter& writer, const Chunk& chunk) {
     for (int64_t row = plan_.part_begin[chunk.part]; row < plan_.part_begin[chunk.part + 1];
@@ -106,8 +100,7 @@ class StreamAccumulateEmitter {
   }
 
  private:
-  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, OwnState own,
-                  bool last) {
+  void emit_group(CodeWriter& writer, int64_t row, int64_t at, int count, OwnState own, bool last) {
     const bool first = own == OwnState::untouched;
     operands_.clear();
     for (int i = 0; i < count; ++i) operands_.value(row, at + i);
@@ -120,14 +113,17 @@ class StreamAccumulateEmitter {
     for (int i = 0; i < count; ++i) operands_.gathered(row, at + i);
     operands_.own(row);
     if (plan_.tail) operands_.own(row);
-    const int state = kOwnStates * count + static_cast<int>(own);
-    writer.stamp(groups_[2 * state + (last ? 1 : 0)], operands_.list());
+    const bool relu = last && plan_.relu;
+    Stencil& group = groups_[2 * (kOwnStates * count + static_cast<int>(own)) + (relu ? 1 : 0)];
+    if (group.bytes.empty()) group = make_group(count, own, plan_.tail, relu);
+    writer.stamp(group, operands_.list());
   }
 
   const TapTable& table_;
   const Plan& plan_;
   Operands operands_;
-  std::vector<Stencil> groups_;  // by 2 * (kOwnStates * tap count + state) + last
+  // By 2 * (kOwnStates * tap count + state) + ReLU; made on first use, as small kernels need few.
+  std::vector<Stencil> groups_;
 };
 
 }  // namespace

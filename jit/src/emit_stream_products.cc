@@ -133,15 +133,10 @@ Stencil make_group(const Plan& plan, int taps, OwnState own, bool contiguous) {
 class StreamProductsEmitter {
  public:
   StreamProductsEmitter(const TapTable& table, const Plan& plan)
-      : table_(table), plan_(plan), operands_(table, plan) {
-    for (int taps = 0; taps <= plan.taps_per_group; ++taps) {
-      for (int own = 0; own < kOwnStates; ++own) {
-        for (const bool contiguous : {false, true}) {
-          groups_.push_back(make_group(plan, taps, static_cast<OwnState>(own), contiguous));
-        }
-      }
-    }
-  }
+      : table_(table),
+        plan_(plan),
+        operands_(table, plan),
+        groups_(2 * kOwnStates * (plan.taps_per_group + 1)) {}
 
   void operator()(CodeWriter& writer, const Chunk& chunk) {
     for (int64_t row = plan_.part_begin[chunk.part]; row < plan_.part_begin[chunk.part + 1];
@@ -165,8 +160,10 @@ class StreamProductsEmitter {
     for (int i = 0; i < count; i += 4) {
       add_reduction(row, at + i, std::min(4, count - i), contiguous);
     }
-    const int state = kOwnStates * count + static_cast<int>(own);
-    writer.stamp(groups_[2 * state + (contiguous ? 1 : 0)], operands_.list());
+    Stencil& group =
+        groups_[2 * (kOwnStates * count + static_cast<int>(own)) + (contiguous ? 1 : 0)];
+    if (group.bytes.empty()) group = make_group(plan_, count, own, contiguous);
+    writer.stamp(group, operands_.list());
   }
 
   // The slots of emit_tail, emit_vector and the tail's store.
@@ -205,7 +202,8 @@ class StreamProductsEmitter {
   const TapTable& table_;
   const Plan& plan_;
   Operands operands_;
-  std::vector<Stencil> groups_;  // by 2 * (kOwnStates * tap count + state) + contiguous
+  // By 2 * (kOwnStates * tap count + state) + contiguous; made on first use.
+  std::vector<Stencil> groups_;
 };
 
 }  // namespace

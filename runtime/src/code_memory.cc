@@ -57,7 +57,7 @@ std::shared_ptr<CodeMemory> CodeMemory::create(CodeMemoryOptions options) {
 
 PublishResult CodeMemory::publish(std::span<const uint8_t> bytes) {
   const int64_t size = published_size(static_cast<int64_t>(bytes.size()));
-  const bool arena_first = size < kHugePage && !options_.breakpoints;
+  const bool arena_first = size < kHugePage && !options_.prefer_private;
   PublishResult result =
       arena_first ? publish_in_arena(bytes, size) : publish_privately(bytes, size);
   if (result.range != nullptr) return result;

@@ -82,9 +82,10 @@ inline constexpr FreedCode kFreedCode = FreedCode::poisoned;
 
 struct CodeMemoryOptions {
   FreedCode freed = kFreedCode;
-  // Prefer private mappings for all kernels: a debugger sets a breakpoint by writing into the code,
-  // which the system refuses in mappings of shared memory.
-  bool breakpoints = false;
+  // Private mappings for small kernels too, where they are not refused. A debugger sets a
+  // breakpoint by writing into the code, which the system refuses in shared mappings; and perf
+  // (6.1) looks names up in a perf map only for anonymous memory.
+  bool prefer_private = false;
 };
 
 struct CodeMemoryStats {

@@ -18,8 +18,8 @@ uint64_t mix(uint64_t hash, uint64_t value) {
 uint64_t hash_request(uint64_t hash, const ImageSize& image, Pass side,
                       const KernelRequest& request) {
   hash = mix(hash, static_cast<uint64_t>(request.kind) * 2 + static_cast<uint64_t>(side));
-  for (const int64_t field :
-       {image.height, image.width, request.length, request.pitches.gathered, request.pitches.own, request.pitches.paired}) {
+  for (const int64_t field : {image.height, image.width, request.length, request.pitches.gathered,
+                              request.pitches.own, request.pitches.paired}) {
     hash = mix(hash, static_cast<uint64_t>(field));
   }
   return hash;
@@ -34,7 +34,7 @@ KernelCache::KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher 
       hasher_(std::move(hasher)),
       log_(std::move(log)),
       profilers_(profilers_from_environment(log_)),
-      memory_(CodeMemory::create({.breakpoints = profilers_.gdb})) {}
+      memory_(CodeMemory::create({.prefer_private = profilers_.perf_map || profilers_.gdb})) {}
 
 KernelLookup KernelCache::get(const LoweredLayerPtr& lowered, Pass side,
                               const KernelRequest& wanted) {

@@ -1,9 +1,9 @@
 // KernelCache: generated kernels by content of the mask, geometry and request.
 //
-// The hash only finds the bucket; masks and geometry are compared in full. One compile per key however many
-// threads ask: the first compiles, the others wait for it. Bounded in bytes: the least recently
-// used kernels that nobody holds go first; a kernel in use is never freed, and counts as held until it is. What cannot be compiled
-// is remembered with its reason. Thread-safe.
+// The hash only finds the bucket; masks and geometry are compared in full. One compile per key
+// however many threads ask: the first compiles, the others wait for it. Bounded in bytes: the least
+// recently used kernels that nobody holds go first; a kernel in use is never freed, and counts as
+// held until it is. What cannot be compiled is remembered with its reason. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ class KernelCache {
  public:
   using MaskHasher = std::function<uint64_t(const Mask&)>;
 
-  // `hasher` replaces the content hash in tests. `log` receives what SPARSEJIT_PROFILE gives to say.
+  // `hasher` replaces the content hash in tests. `log` receives what SPARSEJIT_PROFILE gives to
+  // say.
   KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher = {},
               ReportLine log = {});
 
@@ -57,11 +58,13 @@ class KernelCache {
   };
   using Entries = std::list<Entry>;  // most recently used first
 
-  Entries::iterator find(const LayerSpec& spec, Pass side, const KernelRequest& request, uint64_t hash);
+  Entries::iterator find(const LayerSpec& spec, Pass side, const KernelRequest& request,
+                         uint64_t hash);
   Result compile(const LoweredLayer& lowered, Pass side, const KernelRequest& request);
   Result generate(const LoweredLayer& lowered, Pass side, Plan plan);
   std::unique_ptr<const CodeListing> list_code(const Mask& mask, Pass side, const Plan& plan,
-                                               const CodeRange& range, const KernelCode& code) const;
+                                               const CodeRange& range,
+                                               const KernelCode& code) const;
   void finish(Entries::iterator entry, const Result& result, double seconds);
   Result over_budget(int64_t bytes) const;
   // Evicts until `bytes` more fit and sets them aside; false if they cannot fit.

@@ -334,8 +334,10 @@ Layer compile_layer(const Mask& mask, const LayerOptions& options) {
   validate_options(options);
   const MaskShape& shape = mask.shape();
   if (shape.kernel_h != 1 || shape.kernel_w != 1) {
-    throw_error("layer: the mask has a {}x{} kernel, expected 1x1 for a linear layer; pass a Conv2d "
-                "for a convolution", shape.kernel_h, shape.kernel_w);
+    throw_error(
+        "layer: the mask has a {}x{} kernel, expected 1x1 for a linear layer; pass a Conv2d "
+        "for a convolution",
+        shape.kernel_h, shape.kernel_w);
   }
   if (options.image != ImageSize{}) {
     throw_error("options: image {}x{} of a linear layer, expected 1x1", options.image.height,

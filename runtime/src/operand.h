@@ -10,8 +10,8 @@ namespace sparsejit {
 
 class Operand {
  public:
-  // `pitch`: floats from stream to stream, of the tensor or of the buffer. `gathered`: taps read it,
-  // so that a packed one needs a halo.
+  // `pitch`: floats from stream to stream, of the tensor or of the buffer. `gathered`: taps read
+  // it, so that a packed one needs a halo.
   struct Options {
     const StreamSide& side;
     const StreamGrid& grid;

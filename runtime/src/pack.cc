@@ -97,8 +97,8 @@ void pack_runs(const float* from, const Runs& runs, bool channels_adjacent, cons
   zero_range(to, at, end);
 }
 
-void unpack_run(const StreamBlock& from, int64_t at, float* to, int64_t step, bool channels_adjacent,
-                int64_t count) {
+void unpack_run(const StreamBlock& from, int64_t at, float* to, int64_t step,
+                bool channels_adjacent, int64_t count) {
   if (channels_adjacent) {
     for (int64_t i = 0; i < count; i += kLanes) {
       for (int64_t c = 0; c < from.channels; c += kLanes) {

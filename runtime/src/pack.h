@@ -1,6 +1,7 @@
 // Packing: copies one slab of a tensor into streams, and back.
 //
-//     image rows  abc / def, row_pitch 4, padding 1      stream  0 0 0 0 | a b c 0 | d e f 0 | 0 0 0 0
+//     image rows  abc / def, row_pitch 4, padding 1      stream  0 0 0 0 | a b c 0 | d e f 0 | 0 0
+//     0 0
 //                                                                halo     data                 halo
 //
 // Everything of a packed stream is written: pixels, the zero gaps between rows and images, and the

@@ -51,8 +51,7 @@ class StepRun {
                 options(context, by_source(context), plan_.pitches.paired, context.in_place.paired,
                         false),
                 context.scratch),
-        gate_(arguments.gate,
-              options(context, false, gradient().pitch(), false, !is_products()),
+        gate_(arguments.gate, options(context, false, gradient().pitch(), false, !is_products()),
               context.scratch) {}
 
   void run() {
@@ -184,9 +183,8 @@ class StepRun {
                                 : std::min(streams, first + plan_.block_streams);
     const Slice slice = slice_of(last - first, thread, threads_);
     sum_streams(paired ? operands.paired : operands.gathered,
-                paired ? plan_.pitches.paired : plan_.pitches.gathered, length,
-                first + slice.first, first + slice.last, accumulate,
-                arguments_.stream_sums.data());
+                paired ? plan_.pitches.paired : plan_.pitches.gathered, length, first + slice.first,
+                first + slice.last, accumulate, arguments_.stream_sums.data());
   }
 
   const PanelKernel& kernel_;

@@ -26,8 +26,7 @@ DirectUse find_direct_use(const ConvStreams& streams, const StreamSide& side,
   if (view.height > 1 && view.row_stride != view.width) return {};
   const int64_t pixels = view.height * view.width;
   DirectUse use;
-  use.merged = view.images == 1 ||
-               (view.image_stride == pixels && grid.image_rows == view.height);
+  use.merged = view.images == 1 || (view.image_stride == pixels && grid.image_rows == view.height);
   if (use.merged ? view.images * pixels < kLanes : pixels < kLanes) return {};
   // The distance to the next channel does not matter when there is only one.
   const int64_t span = use.merged ? view.images * pixels : pixels;

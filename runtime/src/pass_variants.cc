@@ -52,9 +52,9 @@ Slabs make_slabs(const LoweredLayer& lowered, const PassShape& shape, const Mach
 }
 
 // Small images are better packed, several to a slab, than used in place one by one: code is fetched
-// once a slab, and streams begin on whole vectors. Measured on Zen 4, batch 16, 95%, in place against
-// packed, forward / backward in ms: 256 -> 1024 1x1 14x14 2.3/4.5 and 2.2/3.0; 1024 -> 512 1x1 14x14
-// 5.2/8.2 and 4.1/5.8; at 28x28 (784 floats) forward is 20% slower packed.
+// once a slab, and streams begin on whole vectors. Measured on Zen 4, batch 16, 95%, in place
+// against packed, forward / backward in ms: 256 -> 1024 1x1 14x14 2.3/4.5 and 2.2/3.0; 1024 -> 512
+// 1x1 14x14 5.2/8.2 and 4.1/5.8; at 28x28 (784 floats) forward is 20% slower packed.
 void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
   constexpr int64_t kMinFloatsInPlace = 256;
   if (!any_direct(shape.direct)) shape.merged = true;
@@ -96,8 +96,10 @@ KernelRequest PassVariants::request_of(const LoweredLayer& lowered, const Varian
     if (pitch == 0) pitch = stream_pitch(Operand::packed_floats(grid, longest, gathered));
     const int64_t streams = std::max<int64_t>(1, gathered ? table.streams : table.rows());
     if (pitch > std::numeric_limits<int32_t>::max() / streams) {
-      throw_error("layer: {} streams of {} floats, expected at most 2^31-1 floats in all; rows of "
-                  "the image are too long for so many channels", streams, pitch);
+      throw_error(
+          "layer: {} streams of {} floats, expected at most 2^31-1 floats in all; rows of "
+          "the image are too long for so many channels",
+          streams, pitch);
     }
   };
   choose(request.pitches.gathered, true);

@@ -1,7 +1,8 @@
 // PassVariants: for one layer, the kernels of each shape it has met, and which engine runs them.
 //
 // A shape is a pass, a number of images (or samples), their size and, for each tensor, the pitch at
-// which it is used in place or 0 where it is packed. An engine runs a pass in one or two *steps*, each with a kernel:
+// which it is used in place or 0 where it is packed. An engine runs a pass in one or two *steps*,
+// each with a kernel:
 //
 //     forward                           accumulate by destination
 //     backward without dx               products by destination
@@ -29,9 +30,7 @@ struct Step {
   Pitches direct;
   std::shared_ptr<const PanelKernel> kernel;
 
-  InPlace in_place() const {
-    return {direct.gathered != 0, direct.own != 0, direct.paired != 0};
-  }
+  InPlace in_place() const { return {direct.gathered != 0, direct.own != 0, direct.paired != 0}; }
 };
 
 // What one call runs. Holds the kernels until the call is over.

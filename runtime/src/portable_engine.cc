@@ -120,11 +120,11 @@ void portable_input_gradient(const LayerSpec& spec, const ConstImageView& dy,
   for (int64_t row = 0; row < spec.mask.rows(); ++row) {
     for (int64_t i = spec.mask.row_begin()[row]; i < spec.mask.row_begin()[row + 1]; ++i) {
       const Weight weight(spec, row, i);
-      weight.for_each_product(
-          some_dx, some_dy, [&](int64_t n, int64_t p, int64_t q, int64_t h, int64_t w) {
-            pixel(some_dx, n, weight.channel(), h, w) +=
-                values[i] * gated(some_dy, some_gate, n, row, p, q);
-          });
+      weight.for_each_product(some_dx, some_dy,
+                              [&](int64_t n, int64_t p, int64_t q, int64_t h, int64_t w) {
+                                pixel(some_dx, n, weight.channel(), h, w) +=
+                                    values[i] * gated(some_dy, some_gate, n, row, p, q);
+                              });
     }
   }
 }
@@ -133,8 +133,8 @@ void portable_bias_gradient(const ConstImageView& dy, const ConstImageView& gate
                             std::span<float> d_bias, int64_t first, int64_t last) {
   for (int64_t row = first; row < last; ++row) {
     float sum = 0.0F;
-    for_each_pixel(
-        dy, [&](int64_t n, int64_t p, int64_t q) { sum += gated(dy, gate, n, row, p, q); });
+    for_each_pixel(dy,
+                   [&](int64_t n, int64_t p, int64_t q) { sum += gated(dy, gate, n, row, p, q); });
     d_bias[row] = sum;
   }
 }

@@ -12,7 +12,7 @@ struct Runtime::Impl {
   Impl(RuntimeOptions o, MachineModel m)
       : options(std::move(o)),
         machine(std::move(m)),
-        pool(options.threads == 0 ? machine.cores : options.threads),
+        pool(options.threads == 0 ? machine.cores : options.threads, options.executor),
         cache(machine, options.code_budget_bytes, {}, options.log) {}
 
   void warn(const std::string& message) const {

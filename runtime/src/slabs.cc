@@ -40,7 +40,8 @@ Slabs::Slabs(const SlabRequest& request)
     images_per_slab_ = std::max(image_quantum_, wanted / image_quantum_ * image_quantum_);
   }
   images_per_slab_ = std::clamp<int64_t>(images_per_slab_, 1, std::max<int64_t>(1, images_));
-  groups_ = std::max<int64_t>(1, divide_up(images_ / image_quantum_ * image_quantum_, images_per_slab_));
+  groups_ =
+      std::max<int64_t>(1, divide_up(images_ / image_quantum_ * image_quantum_, images_per_slab_));
   const int64_t most = request.target * kBandTargets;
   if (images_per_slab_ == 1 && !request.all_in_place && grid_.image_pitch() > most) {
     const int64_t pieces = divide_up(grid_.image_pitch(), most);
@@ -57,8 +58,8 @@ Slab Slabs::at(int64_t index) const {
   slab.first_row = piece_begin(grid_.used_rows, band, bands_, row_quantum_);
   slab.rows = piece_begin(grid_.used_rows, band + 1, bands_, row_quantum_) - slab.first_row;
   // A band ends where the next one begins, after the gap of its last row.
-  slab.length = band + 1 == bands_ ? grid_.length(slab.images, slab.rows)
-                                   : slab.rows * grid_.row_pitch;
+  slab.length =
+      band + 1 == bands_ ? grid_.length(slab.images, slab.rows) : slab.rows * grid_.row_pitch;
   if (padded_) slab.length = divide_up(slab.length, kLanes) * kLanes;
   return slab;
 }

@@ -70,7 +70,8 @@ void ThreadPool::Workers::work(int thread) {
   }
 }
 
-ThreadPool::ThreadPool(int threads) : threads_(threads) {}
+ThreadPool::ThreadPool(int threads, Executor executor)
+    : threads_(threads), executor_(std::move(executor)) {}
 
 ThreadPool::~ThreadPool() {
   if (workers_ == nullptr) return;
@@ -105,6 +106,10 @@ ThreadPool::Workers& ThreadPool::current_workers() {
 void ThreadPool::run(const std::function<void(int thread)>& call) {
   if (threads_ == 1) {
     call(0);
+    return;
+  }
+  if (executor_) {
+    executor_(threads_, call);
     return;
   }
   Workers& workers = current_workers();

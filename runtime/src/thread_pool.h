@@ -12,11 +12,14 @@
 #include <memory>
 #include <mutex>
 
+#include "sparsejit/runtime.h"
+
 namespace sparsejit {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);
+  // With an executor the pool has no threads of its own.
+  explicit ThreadPool(int threads, Executor executor = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -29,6 +32,7 @@ class ThreadPool {
   Workers& current_workers();
 
   const int threads_;
+  const Executor executor_;
   std::unique_ptr<Workers> workers_;
 };
 

@@ -78,7 +78,8 @@ inline void copy_even_spill(const float* from, float* to, int64_t count) {
   int64_t i = 0;
   // The last pair reads one float less than two vectors hold.
   for (; i + kLanes < count; i += kLanes) {
-    _mm256_storeu_ps(to + i, even(_mm256_loadu_ps(from + 2 * i), _mm256_loadu_ps(from + 2 * i + 8)));
+    _mm256_storeu_ps(to + i,
+                     even(_mm256_loadu_ps(from + 2 * i), _mm256_loadu_ps(from + 2 * i + 8)));
   }
   const int64_t floats = 2 * (count - i) - 1;
   if (floats <= 0) return;
@@ -139,7 +140,7 @@ inline void transpose_spill(const float* from, int64_t from_pitch, int64_t rows,
   std::array<__m256, 8> block;
   const __m256i mask = lane_mask(columns);
   for (int64_t r = 0; r < 8; ++r) {
-    block[r] = r >= rows          ? _mm256_setzero_ps()
+    block[r] = r >= rows      ? _mm256_setzero_ps()
                : columns == 8 ? _mm256_loadu_ps(from + r * from_pitch)
                               : _mm256_maskload_ps(from + r * from_pitch, mask);
   }

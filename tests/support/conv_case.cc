@@ -66,8 +66,7 @@ LayerRun run_conv(const Layer& layer, const ConvCase& c) {
                 .dy = random_floats(out_floats, 4 * c.seed + 1),
                 .values = random_floats(c.mask.nnz(), 4 * c.seed + 2),
                 .bias = random_floats(c.with_bias ? rows : 0, 4 * c.seed + 3)};
-  const ImageTensor x =
-      input_tensor(c.x, c.images, c.in_channels(), c.size, c.edge, run.inputs.x);
+  const ImageTensor x = input_tensor(c.x, c.images, c.in_channels(), c.size, c.edge, run.inputs.x);
   const ImageTensor dy = input_tensor(c.dy, c.images, rows, out, c.edge, run.inputs.dy);
   const ImageTensor y = output_tensor(c.y, c.images, rows, out, c.edge);
   const ImageTensor dx =
@@ -116,8 +115,8 @@ LayerReference reference_conv(const ConvCase& c, const LayerRun& run) {
             const int64_t column = c.mask.columns()[i];
             const int64_t h = p * conv.stride.h - conv.padding.top +
                               column % kernel / shape.kernel_w * conv.dilation.h;
-            const int64_t w = q * conv.stride.w - conv.padding.left +
-                              column % shape.kernel_w * conv.dilation.w;
+            const int64_t w =
+                q * conv.stride.w - conv.padding.left + column % shape.kernel_w * conv.dilation.w;
             if (h < 0 || h >= c.size.height || w < 0 || w >= c.size.width) continue;
             const int64_t channel = group * shape.in + column / kernel;
             const int64_t from =

@@ -1,5 +1,5 @@
-// ConvCase: one mask, geometry and size of images, and the arrangement of all tensors; run_conv runs
-// both passes on it the hardest way there is, as layer_case.h does for linear layers.
+// ConvCase: one mask, geometry and size of images, and the arrangement of all tensors; run_conv
+// runs both passes on it the hardest way there is, as layer_case.h does for linear layers.
 // expect_matches_reference compares with a naive convolution in double (reference.h).
 #pragma once
 

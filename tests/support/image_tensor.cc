@@ -66,10 +66,9 @@ int64_t floats_of(const ImageView& view) {
 
 const std::vector<ImageArrangement>& all_image_arrangements() {
   static const std::vector<ImageArrangement> all = {
-      ImageArrangement::nchw,          ImageArrangement::channels_last,
-      ImageArrangement::channel_major, ImageArrangement::padded,
-      ImageArrangement::strided,       ImageArrangement::rows_reversed,
-      ImageArrangement::expanded,      ImageArrangement::expanded_images};
+      ImageArrangement::nchw,     ImageArrangement::channels_last,  ImageArrangement::channel_major,
+      ImageArrangement::padded,   ImageArrangement::strided,        ImageArrangement::rows_reversed,
+      ImageArrangement::expanded, ImageArrangement::expanded_images};
   return all;
 }
 
@@ -80,8 +79,8 @@ const std::vector<ImageArrangement>& writable_image_arrangements() {
 }
 
 std::string to_text(ImageArrangement arrangement) {
-  static const std::vector<std::string> names = {"nchw",   "channels-last", "channel-major",
-                                                 "padded", "strided",       "rows-reversed",
+  static const std::vector<std::string> names = {"nchw",     "channels-last",  "channel-major",
+                                                 "padded",   "strided",        "rows-reversed",
                                                  "expanded", "expanded-images"};
   return names[static_cast<size_t>(arrangement)];
 }
@@ -94,7 +93,8 @@ ImageTensor::ImageTensor(ImageArrangement arrangement, int64_t images, int64_t c
   view_.data = buffer_.data() + before;
   is_element_.assign(buffer_.floats().size(), false);
   buffer_.fill(std::bit_cast<float>(kGapBits));
-  for (int64_t i = 0; i < elements(); ++i) is_element_[static_cast<size_t>(slot(i) + before)] = true;
+  for (int64_t i = 0; i < elements(); ++i)
+    is_element_[static_cast<size_t>(slot(i) + before)] = true;
 }
 
 int64_t ImageTensor::elements() const {

@@ -17,9 +17,9 @@ namespace sparsejit::test {
 enum class ImageArrangement {
   nchw,
   channels_last,
-  channel_major,   // (channels, images, height, width): images of a channel are adjacent
-  padded,          // gaps behind rows, planes and images
-  strided,         // gaps behind each pixel too
+  channel_major,  // (channels, images, height, width): images of a channel are adjacent
+  padded,         // gaps behind rows, planes and images
+  strided,        // gaps behind each pixel too
   rows_reversed,
   expanded,        // all elements are one float; inputs only
   expanded_images  // all images are one; inputs only

@@ -2,52 +2,62 @@
 #include "bench/baseline_bias.h"
 
 #include <algorithm>
+#include <span>
 
 namespace sparsejit::frontend {
 namespace {
 
 // Independent partial sums, because the compiler must not reorder a single one.
-void sum_streams(const Activation& activation, int64_t batch, std::vector<float>& sums) {
+float sum_stream(const float* stream, int64_t length) {
   constexpr int64_t kPartials = 32;
-  for (size_t feature = 0; feature < sums.size(); ++feature) {
-    const float* stream = activation.stream(static_cast<int64_t>(feature));
-    float partial[kPartials] = {};
-    int64_t t = 0;
-    for (; t + kPartials <= batch; t += kPartials) {
-      for (int64_t lane = 0; lane < kPartials; ++lane) partial[lane] += stream[t + lane];
-    }
-    float sum = 0;
-    for (; t < batch; ++t) sum += stream[t];
-    for (const float lane : partial) sum += lane;
-    sums[feature] = sum;
+  float partial[kPartials] = {};
+  int64_t t = 0;
+  for (; t + kPartials <= length; t += kPartials) {
+    for (int64_t lane = 0; lane < kPartials; ++lane) partial[lane] += stream[t + lane];
   }
+  float sum = 0;
+  for (; t < length; ++t) sum += stream[t];
+  for (const float lane : partial) sum += lane;
+  return sum;
 }
 
-void sum_samples(const Activation& activation, int64_t batch, std::vector<float>& sums) {
-  std::fill(sums.begin(), sums.end(), 0.0F);
-  for (int64_t sample = 0; sample < batch; ++sample) {
-    const float* features = activation.data() + sample * activation.pitch();
-    for (size_t feature = 0; feature < sums.size(); ++feature) sums[feature] += features[feature];
+// Of images that are `streams` runs of `length` floats each: pixels of a channel, or channels of a
+// pixel.
+void add_to_images(Activation& y, std::span<const float> bias, Layout layout) {
+  const bool by_channel = layout == Layout::feature_major;
+  const int64_t streams = by_channel ? y.channels() : y.pixels();
+  const int64_t length = by_channel ? y.pixels() : y.channels();
+  for (int64_t image = 0; image < y.images(); ++image) {
+    for (int64_t i = 0; i < streams; ++i) {
+      float* stream = by_channel ? &y.at(image, i, 0) : &y.at(image, 0, i);
+      for (int64_t t = 0; t < length; ++t) stream[t] += bias[by_channel ? i : t];
+    }
   }
 }
 
 }  // namespace
 
 void add_bias(Problem& problem, Layout layout) {
-  Activation& y = problem.activations(layout).y;
-  const bool by_feature = layout == Layout::feature_major;
-  const int64_t streams = by_feature ? problem.workload.out : problem.workload.batch;
-  const int64_t length = by_feature ? problem.workload.batch : problem.workload.out;
-  for (int64_t i = 0; i < streams; ++i) {
-    float* stream = y.data() + i * y.pitch();
-    for (int64_t t = 0; t < length; ++t) stream[t] += problem.bias[by_feature ? i : t];
-  }
+  add_to_images(problem.activations(layout).y, problem.bias, layout);
 }
 
 void sum_d_bias(Problem& problem, Layout layout) {
-  Activation& dy = problem.activations(layout).dy;
-  const auto sum = layout == Layout::feature_major ? sum_streams : sum_samples;
-  sum(dy, problem.workload.batch, problem.d_bias);
+  const Activation& dy = problem.activations(layout).dy;
+  std::fill(problem.d_bias.begin(), problem.d_bias.end(), 0.0F);
+  for (int64_t image = 0; image < dy.images(); ++image) {
+    if (layout == Layout::feature_major) {
+      for (int64_t channel = 0; channel < dy.channels(); ++channel) {
+        problem.d_bias[channel] += sum_stream(dy.stream(channel, image), dy.pixels());
+      }
+      continue;
+    }
+    for (int64_t pixel = 0; pixel < dy.pixels(); ++pixel) {
+      const float* channels = &dy.at(image, 0, pixel);
+      for (int64_t channel = 0; channel < dy.channels(); ++channel) {
+        problem.d_bias[channel] += channels[channel];
+      }
+    }
+  }
 }
 
 }  // namespace sparsejit::frontend

@@ -12,8 +12,9 @@
 #include "bench/bench_run.h"
 #include "bench/bench_summary.h"
 #include "bench/bench_table.h"
-#include "bench/output_file.h"
+#include "bench/network_table.h"
 #include "commands.h"
+#include "output_file.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
@@ -44,29 +45,38 @@ void print(std::FILE* stream, const std::string& text) {
   }
 }
 
-void run_bench(const BenchTexts& texts) {
-  const BenchOptions options = parse_bench_options(texts);
-  const bool json_to_stdout = options.json == "-";
-  if (options.json && !json_to_stdout) validate_output_path(*options.json, "--json");
-
-  std::FILE* table = json_to_stdout ? stderr : stdout;
+// Runs every workload and prints its part of the table as soon as it is done.
+std::vector<WorkloadResults> run_workloads(const BenchOptions& options, const BenchMachine& machine,
+                                           std::FILE* table) {
   const ProgressLine line;
-  const BenchMachine machine = measure_machine();
-  print(table, machine_line(machine) + legend());
   std::vector<WorkloadResults> groups;
+  if (options.network) print(table, network_header(*options.network, options.workloads.front()));
   for (size_t i = 0; i < options.workloads.size(); ++i) {
     const auto progress = [&](const std::string& step) {
       line.show(fmt::format("[{}/{}] {}", i + 1, options.workloads.size(), step));
     };
     for (WorkloadResults& group : run_workload(options.workloads[i], options, progress)) {
       line.clear();
-      print(table, workload_table(group, machine));
+      print(table, options.network ? network_lines(group) : workload_table(group, machine));
       groups.push_back(std::move(group));
     }
   }
+  return groups;
+}
+
+void run_bench(const BenchTexts& texts) {
+  const BenchOptions options = parse_bench_options(texts);
+  const bool json_to_stdout = options.json == "-";
+  if (options.json && !json_to_stdout) validate_output_path(*options.json, "--json");
+
+  std::FILE* table = json_to_stdout ? stderr : stdout;
+  const BenchMachine machine = measure_machine();
+  print(table, machine_line(machine) + legend());
+  const std::vector<WorkloadResults> groups = run_workloads(options, machine, table);
+  if (options.network) print(table, network_totals_table(network_totals(groups)));
   print(table, summary(groups));
   if (!options.json) return;
-  const std::string json = to_json(machine, groups);
+  const std::string json = to_json(machine, groups, options.network);
   if (json_to_stdout) {
     print(stdout, json);
   } else {
@@ -74,37 +84,60 @@ void run_bench(const BenchTexts& texts) {
   }
 }
 
+using OptionText = std::optional<std::string>;
+
+void add_optional(CLI::App& command, const char* name, OptionText& text, const char* description) {
+  command.add_option_function<std::string>(
+      name, [&text](const std::string& typed) { text = typed; }, description);
+}
+
+void add_list(CLI::App& command, const char* name, std::vector<std::string>& texts,
+              const char* description) {
+  command.add_option(name, texts, description)->delimiter(',')->allow_extra_args(false);
+}
+
+void add_layer_options(CLI::App& command, BenchTexts& texts) {
+  add_list(command, "--shape", texts.shapes,
+           "Linear layers, INxOUT, a list; default: a small suite of shapes");
+  add_list(command, "--conv", texts.conv.convs,
+           "Convolutions, INxOUTxKHxKW with all input channels, a list");
+  add_optional(command, "--image", texts.conv.image, "Input of the convolutions, HxW");
+  add_conv_options(command, texts.conv.geometry);
+  add_optional(command, "--mask", texts.mask, "A layer with the mask of this .smtx file");
+  add_optional(command, "--smtx-conv", texts.smtx_conv,
+               "ICxKHxKW: the file's columns are a convolution's, channels innermost");
+  add_optional(command, "--suite", texts.suite,
+               "All layers of resnet18, resnet50 or bert with their sum, or the paper's workloads");
+}
+
 void add_workload_options(CLI::App& command, BenchTexts& texts) {
-  command.add_option("--shape", texts.shapes, "INxOUT, a list; default: a small suite of shapes")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  const auto optional = [&](const char* name, std::optional<std::string>& text,
-                            const char* description) {
-    command.add_option_function<std::string>(
-        name, [&text](const std::string& typed) { text = typed; }, description);
-  };
-  optional("--batch", texts.batches, "Samples, a list; default 128 with --shape");
-  optional("--sparsity", texts.sparsities,
-           "Share of weights left out, a list; default 0.8,0.9,0.95,0.98,0.99 with --shape");
-  optional("--engines", texts.engines,
-           "native,interpreted,portable,paper_loop,dense or some of them; default: all, without "
-           "portable where it is slow");
-  optional("--json", texts.json, "Writes the results to this file; - for standard output");
+  add_optional(command, "--batch", texts.batches,
+               "Samples or images, a list; default 128 with --shape, 16 with --conv");
+  add_optional(command, "--sparsity", texts.sparsities,
+               "Share of weights left out, a list; default 0.8,0.9,0.95,0.98,0.99 with --shape and "
+               "--conv, 0.95 with --suite");
+  add_optional(
+      command, "--engines", texts.engines,
+      "native,interpreted,portable,paper_loop,dense or some of them; default: all, without "
+      "portable where it is slow");
+  add_optional(command, "--json", texts.json,
+               "Writes the results to this file; - for standard output");
   command.add_option("--threads", texts.threads, "Threads, a list")->capture_default_str();
   command
       .add_option("--layout", texts.layout,
-                  "feature-major or row-major activations (row-major includes packing)")
+                  "Of activations: feature-major or row-major, of images nchw or channels-last")
       ->capture_default_str();
   command
       .add_option("--pitch", texts.pitch,
-                  "Distance between features: recommended, or tight (the batch)")
+                  "Distance between features of linear layers: recommended, or tight (the batch)")
       ->capture_default_str();
   command.add_flag("--bias", texts.bias, "Include the bias and its gradient, on every engine");
   command.add_flag("--no-dx", texts.no_dx, "Leave out the gradient of the input");
 }
 
 void add_sampling_options(CLI::App& command, BenchTexts& texts) {
-  command.add_option("--states", texts.states, "hot, cold or both")->capture_default_str();
+  add_optional(command, "--states", texts.states,
+               "hot, cold or hot,cold; default: both, with networks hot");
   command.add_option("--passes", texts.passes, "forward, backward, total or some of them")
       ->capture_default_str();
   command
@@ -123,6 +156,7 @@ void add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "bench", "Measures generated code against the interpreter, the paper's loop and dense");
   const auto texts = std::make_shared<BenchTexts>();
+  add_layer_options(*command, *texts);
   add_workload_options(*command, *texts);
   add_sampling_options(*command, *texts);
   command->callback([texts] { run_bench(*texts); });

@@ -3,6 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/network_totals.h"
+#include "conv_arguments.h"
+
 namespace sparsejit::frontend {
 namespace {
 
@@ -18,15 +21,24 @@ Json machine_json(const BenchMachine& machine) {
           {"l3_bytes", machine.model.l3_bytes},
           {"cores", machine.model.cores},
           {"dense_library", machine.dense_library},
+          {"dense_conv_library", machine.dense_conv_library},
           {"fma_peak_gflops", machine.fma_peak_gflops}};
 }
 
 Json group_json(const WorkloadResults& group) {
-  return {{"layer", layer_name(group.workload)},
-          {"batch", group.workload.batch},
-          {"sparsity", group.workload.sparsity},
-          {"nnz", group.nnz},
-          {"threads", group.threads}};
+  Json json = {{"layer", layer_name(group.workload)},
+               {"batch", group.workload.batch},
+               {"sparsity", group.workload.sparsity},
+               {"nnz", group.nnz},
+               {"threads", group.threads}};
+  if (!group.workload.conv) return json;
+  const ConvGeometry& geometry = *group.workload.conv;
+  json["image"] = to_text(geometry.image);
+  json["stride"] = to_text(geometry.conv.stride);
+  json["padding"] = to_text(geometry.conv.padding);
+  json["dilation"] = to_text(geometry.conv.dilation);
+  json["groups"] = geometry.conv.groups;
+  return json;
 }
 
 Json result_json(const WorkloadResults& group, const BenchResult& result) {
@@ -40,20 +52,41 @@ Json result_json(const WorkloadResults& group, const BenchResult& result) {
   json["code_bytes"] = result.code_bytes;
   json["compile_ms"] = result.compile_ms;
   json["max_rel_error"] = result.max_rel_error;
-  json["layout"] = layout_name(group.workload.layout);
-  json["pitch"] = group.workload.tight_pitch ? "tight" : "recommended";
+  json["layout"] = layout_name(group.workload, group.workload.layout);
+  json["pitch"] = group.workload.tight_pitch || group.workload.conv ? "tight" : "recommended";
   json["ran_on"] = result.ran_on;
   json["bias"] = group.workload.bias;
   json["dx"] = group.workload.want_dx;
   json["samples"] = result.samples;
   json["quartile1_ms"] = result.quartile1_ms;
   json["quartile3_ms"] = result.quartile3_ms;
+  json["kind"] = group.workload.conv ? "conv2d" : "linear";
+  json["occurrences"] = group.workload.occurrences;
   return json;
+}
+
+Json optional_json(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json network_json(Suite network, std::span<const WorkloadResults> groups) {
+  Json totals = Json::array();
+  for (const NetworkTotal& total : network_totals(groups)) {
+    totals.push_back({{"threads", total.threads},
+                      {"state", to_text(total.state)},
+                      {"layers", total.inner_only ? "3x3 and 1x1" : "all"},
+                      {"engine", engine_text(total)},
+                      {"forward_ms", optional_json(total.forward_ms)},
+                      {"backward_ms", optional_json(total.backward_ms)},
+                      {"total_ms", optional_json(total.total_ms)}});
+  }
+  return {{"suite", to_text(network)}, {"totals", totals}};
 }
 
 }  // namespace
 
-std::string to_json(const BenchMachine& machine, std::span<const WorkloadResults> groups) {
+std::string to_json(const BenchMachine& machine, std::span<const WorkloadResults> groups,
+                    std::optional<Suite> network) {
   Json json;
   json["machine"] = machine_json(machine);
   json["results"] = Json::array();
@@ -69,6 +102,7 @@ std::string to_json(const BenchMachine& machine, std::span<const WorkloadResults
       json["skipped"].push_back(entry);
     }
   }
+  if (network) json["network"] = network_json(*network, groups);
   return json.dump(1) + "\n";
 }
 

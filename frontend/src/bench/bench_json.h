@@ -7,10 +7,24 @@
 //                   "state": "hot"|"cold", "median_ms", "gflops", "chosen", "code_bytes",
 //                   "compile_ms", "max_rel_error",
 //                   "layout", "pitch", "ran_on", "bias", "dx", "samples", "quartile1_ms",
-//                   "quartile3_ms"}],
+//                   "quartile3_ms", "kind": "linear"|"conv2d", "occurrences"}],
 //      "skipped": [{"layer", "batch", "sparsity", "threads", "engine", "reason"}]}
+//
+// Convolutions: "layer" is in x out x kernel height x width ("128x256x3x3", all input channels),
+// and results and skipped have "image": "7x7", "stride": "2", "padding": "1" or "1x0" (height x
+// width) or "0x1x0x1" (top, bottom, left, right), "dilation", "groups": 1; "pitch" is "tight", for
+// planes have no gaps. "ran_on" of dense is oneDNN's implementation, of paper_loop "rows" or
+// "batch-innermost"; "forward+backward" where they differ.
+//
+// Networks (--suite) also have the sums over all layers of occurrences * median_ms:
+//
+//      "network": {"suite": "resnet50",
+//                  "totals": [{"threads", "state", "layers": "all"|"3x3 and 1x1",
+//                              "engine": as above or "picked",
+//                              "forward_ms", "backward_ms", "total_ms": null if not timed}]}
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -18,6 +32,8 @@
 
 namespace sparsejit::frontend {
 
-std::string to_json(const BenchMachine& machine, std::span<const WorkloadResults> groups);
+// `network`: whose layers the groups are, if any.
+std::string to_json(const BenchMachine& machine, std::span<const WorkloadResults> groups,
+                    std::optional<Suite> network);
 
 }  // namespace sparsejit::frontend

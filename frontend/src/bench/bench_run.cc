@@ -5,6 +5,7 @@
 
 #include "bench/fma_peak.h"
 #include "dense_blas.h"
+#include "dense_conv.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
@@ -15,16 +16,19 @@ constexpr double kPortableProducts = 2e7;
 
 bool too_slow_unasked(const Problem& problem, BenchEngine engine, const BenchOptions& options) {
   const double products =
-      static_cast<double>(problem.mask.nnz()) * static_cast<double>(problem.workload.batch);
+      static_cast<double>(problem.mask.nnz()) * products_per_weight(problem.workload);
   return engine == BenchEngine::portable && !options.engines_given && products > kPortableProducts;
 }
 
 ContenderResult make_contender(Problem& problem, BenchEngine engine, Runtime& runtime) {
+  const bool is_conv = problem.workload.conv.has_value();
   switch (engine) {
     case BenchEngine::paper_loop:
-      return make_paper_contender(problem, runtime);
+      return is_conv ? make_paper_conv_contender(problem, runtime)
+                     : make_paper_contender(problem, runtime);
     case BenchEngine::dense:
-      return make_dense_contender(problem, runtime);
+      return is_conv ? make_dense_conv_contender(problem, runtime)
+                     : make_dense_contender(problem, runtime);
     default:
       return make_layer_contender(problem, engine, runtime);
   }
@@ -108,8 +112,8 @@ WorkloadResults run_on_threads(Problem& problem, const Reference& reference, int
 
 std::vector<WorkloadResults> run_workload(const Workload& workload, const BenchOptions& options,
                                           const ProgressCallback& progress) {
-  progress(fmt::format("{} batch {} sparsity {}: computing the reference", layer_name(workload),
-                       workload.batch, workload.sparsity));
+  progress(fmt::format("{} sparsity {:.6g}: computing the reference", layer_text(workload),
+                       workload.sparsity));
   Problem problem = make_problem(workload);
   const Reference reference = compute_reference(problem);
   std::vector<WorkloadResults> groups;
@@ -123,6 +127,7 @@ BenchMachine measure_machine() {
   BenchMachine machine;
   machine.model = detect_machine();
   machine.dense_library = dense_library();
+  machine.dense_conv_library = dense_conv_library();
   if (machine.model.avx2_fma) machine.fma_peak_gflops = measure_fma_peak_gflops();
   return machine;
 }

@@ -4,35 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/bench_text.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
 namespace {
 
-std::string bytes_text(int64_t bytes) {
-  constexpr int64_t kKib = 1 << 10;
-  constexpr int64_t kMib = 1 << 20;
-  if (bytes >= kMib) {
-    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / static_cast<double>(kMib));
-  }
-  return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / static_cast<double>(kKib));
-}
-
-// Four significant digits but at most five after the point, marked when chosen.
-std::string time_text(const BenchResult* result) {
-  if (result == nullptr) return "-";
-  const double ms = std::max(result->median_ms, 1e-9);
-  const int digits = std::clamp(3 - static_cast<int>(std::floor(std::log10(ms))), 0, 5);
-  return fmt::format("{:.{}f}{}", ms, digits, result->chosen ? "*" : " ");
-}
-
 std::string gflops_text(const BenchResult* result) {
   return result == nullptr ? "-" : fmt::format("{:.1f}", result->gflops);
-}
-
-std::string ratio_text(const BenchResult* slower, const BenchResult* faster) {
-  if (slower == nullptr || faster == nullptr || faster->median_ms <= 0) return "-";
-  return fmt::format("{:.2f}", slower->median_ms / faster->median_ms);
 }
 
 std::string peak_text(const BenchResult* result, const WorkloadResults& group,
@@ -67,6 +46,19 @@ std::string payback_text(const BenchResult& native, const BenchResult* interpret
                      std::ceil(native.compile_ms / saved));
 }
 
+// Which kernels or layouts of their own the baselines of a convolution took.
+std::string baselines_line(const WorkloadResults& group) {
+  std::string line;
+  for (const BenchEngine engine : {BenchEngine::paper_loop, BenchEngine::dense}) {
+    const BenchResult* result =
+        find_result(group, headline_pass(group), engine, group.results.front().state);
+    if (result == nullptr) continue;
+    line +=
+        fmt::format("{}{} ran on {}", line.empty() ? "  " : ", ", to_text(engine), result->ran_on);
+  }
+  return line.empty() ? "" : line + "\n";
+}
+
 std::string native_line(const WorkloadResults& group) {
   std::string line;
   for (const CacheState state : {CacheState::hot, CacheState::cold}) {
@@ -95,10 +87,11 @@ std::string machine_line(const BenchMachine& machine) {
   const std::string peak =
       model.avx2_fma ? fmt::format("AVX2 peak {:.0f} GF/s a core", machine.fma_peak_gflops)
                      : std::string("no AVX2 and FMA");
-  return fmt::format("{}, {} core{}, L1 {}, L2 {}, L3 {}; {}\ndense: {} ({})\n", model.cpu,
-                     model.cores, model.cores == 1 ? "" : "s", bytes_text(model.l1_bytes),
-                     bytes_text(model.l2_bytes), bytes_text(model.l3_bytes), peak,
-                     machine.dense_library,
+  return fmt::format("{}, {} core{}, L1 {}, L2 {}, L3 {}; {}\ndense: {}, convolutions {} ({})\n",
+                     model.cpu, model.cores, model.cores == 1 ? "" : "s",
+                     bytes_text(model.l1_bytes), bytes_text(model.l2_bytes),
+                     bytes_text(model.l3_bytes), peak, machine.dense_library,
+                     machine.dense_conv_library,
                      model.avx512 ? "this CPU has AVX-512" : "this CPU has no AVX-512");
 }
 
@@ -111,7 +104,7 @@ std::string workload_table(const WorkloadResults& group, const BenchMachine& mac
   double error = 0;
   for (const BenchResult& result : group.results) error = std::max(error, result.max_rel_error);
   std::string text = fmt::format("\n{}: {} weights, {}{}{}{}, error {:.1e}\n", describe(group),
-                                 group.nnz, layout_name(group.workload.layout),
+                                 group.nnz, layout_name(group.workload, group.workload.layout),
                                  group.workload.tight_pitch ? ", tight pitch" : "",
                                  group.workload.bias ? ", with bias" : "",
                                  group.workload.want_dx ? "" : ", without dx", error);
@@ -126,6 +119,7 @@ std::string workload_table(const WorkloadResults& group, const BenchMachine& mac
     }
   }
   text += native_line(group);
+  if (group.workload.conv && !group.results.empty()) text += baselines_line(group);
   for (const SkippedEngine& skipped : group.skipped) {
     text += fmt::format("  {} left out: {}\n", to_text(skipped.engine), skipped.reason);
   }

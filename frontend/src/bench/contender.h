@@ -1,6 +1,7 @@
 // Contender: one engine ready to run the passes of one problem, with what is known about it before
-// it is timed. Makers: make_layer_contender (the library's engines), make_paper_contender,
-// make_dense_contender. A maker that cannot run here returns no contender and a reason, which the
+// it is timed. Makers: make_layer_contender (the library's engines), make_paper_contender and
+// make_dense_contender for linear layers, make_paper_conv_contender and make_dense_conv_contender
+// for convolutions. A maker that cannot run here returns no contender and a reason, which the
 // report prints: a missing row is never silent.
 //
 //     make -> verify_contender (throws if wrong) -> measure
@@ -29,8 +30,12 @@ inline constexpr size_t index_of(Pass pass) { return pass == Pass::forward ? 0 :
 struct Contender {
   BenchEngine engine = BenchEngine::native;
   std::function<void(Pass)> run;
-  std::function<void()> collect_d_values;  // empty: run(backward) leaves them in the problem
-  PerPass<Layout> ran_on = {};
+  // Of contenders that write to tensors of their own: fills those with NaN, and copies them to the
+  // problem's. Empty: run leaves results in the problem.
+  std::function<void()> poison_outputs{};
+  std::function<void()> collect_outputs{};
+  PerPass<Layout> layout = {};       // of the problem's tensors that hold the results
+  PerPass<std::string> ran_on = {};  // name of that layout, or which of its kernels it took
   PerPass<int64_t> code_bytes = {};
   PerPass<double> compile_ms = {};
   PerPass<double> max_rel_error = {};
@@ -50,6 +55,15 @@ ContenderResult make_paper_contender(Problem& problem, const Runtime& runtime);
 
 // OpenBLAS with the runtime's number of threads, each pass on the layout that is faster for it.
 ContenderResult make_dense_contender(Problem& problem, const Runtime& runtime);
+
+// Either of the paper's kernels for convolutions; one thread. Without `kernel` whichever is faster
+// for the pass.
+enum class PaperKernel { rows, batch_innermost };
+ContenderResult make_paper_conv_contender(Problem& problem, const Runtime& runtime,
+                                          std::optional<PaperKernel> kernel = {});
+
+// oneDNN with the runtime's number of threads, in layouts of its own choice.
+ContenderResult make_dense_conv_contender(Problem& problem, const Runtime& runtime);
 
 // Runs both passes on poisoned outputs and stores max_rel_error; throws Error above kMaxRelError.
 void verify_contender(Problem& problem, const Reference& reference, Contender& contender);

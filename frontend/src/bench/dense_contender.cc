@@ -1,20 +1,19 @@
-// OpenBLAS as a contender; see contender.h.
+// OpenBLAS as a contender for linear layers; see contender.h.
 //
 // Each pass runs on whichever layout of the activations was faster in a short trial, whatever the
 // workload's layout, and is not charged for a change of layout: sparse is compared with dense at
 // its best. Forward is one product, backward two (the gradients of the input and of all weights).
 #include <algorithm>
-#include <chrono>
+#include <limits>
 #include <memory>
 
 #include "bench/baseline_bias.h"
 #include "bench/contender.h"
+#include "bench/trial.h"
 #include "dense_blas.h"
 
 namespace sparsejit::frontend {
 namespace {
-
-constexpr int kTrials = 3;
 
 struct DenseLayer {
   Problem& problem;
@@ -53,25 +52,12 @@ void dense_run(DenseLayer& dense, Pass pass, Layout layout) {
   pass == Pass::forward ? dense_run_forward(dense, layout) : dense_run_backward(dense, layout);
 }
 
-double best_trial_seconds(DenseLayer& dense, Pass pass, Layout layout) {
-  dense_run(dense, pass, layout);
-  double best = 0;
-  for (int trial = 0; trial < kTrials; ++trial) {
-    const auto begin = std::chrono::steady_clock::now();
-    dense_run(dense, pass, layout);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    best = trial == 0 ? seconds.count() : std::min(best, seconds.count());
-  }
-  return best;
-}
-
-void gather_d_values(DenseLayer& dense) {
-  const Mask& mask = dense.problem.mask;
-  for (int64_t row = 0; row < mask.rows(); ++row) {
-    for (int64_t i = mask.row_begin()[row]; i < mask.row_begin()[row + 1]; ++i) {
-      dense.problem.d_values[i] = dense.d_weight[row * mask.cols() + mask.columns()[i]];
-    }
-  }
+Layout faster_layout(DenseLayer& dense, Pass pass) {
+  const auto seconds = [&](Layout layout) {
+    return best_trial_seconds([&] { dense_run(dense, pass, layout); });
+  };
+  return seconds(Layout::feature_major) <= seconds(Layout::row_major) ? Layout::feature_major
+                                                                      : Layout::row_major;
 }
 
 }  // namespace
@@ -84,15 +70,18 @@ ContenderResult make_dense_contender(Problem& problem, const Runtime& runtime) {
   Contender contender;
   contender.engine = BenchEngine::dense;
   for (const Pass pass : kBothPasses) {
-    const double feature_major = best_trial_seconds(*dense, pass, Layout::feature_major);
-    const double row_major = best_trial_seconds(*dense, pass, Layout::row_major);
-    contender.ran_on[index_of(pass)] =
-        feature_major <= row_major ? Layout::feature_major : Layout::row_major;
+    const size_t p = index_of(pass);
+    contender.layout[p] = faster_layout(*dense, pass);
+    contender.ran_on[p] = layout_name(problem.workload, contender.layout[p]);
   }
-  contender.run = [dense, ran_on = contender.ran_on](Pass pass) {
-    dense_run(*dense, pass, ran_on[index_of(pass)]);
+  contender.run = [dense, layout = contender.layout](Pass pass) {
+    dense_run(*dense, pass, layout[index_of(pass)]);
   };
-  contender.collect_d_values = [dense] { gather_d_values(*dense); };
+  contender.poison_outputs = [dense] {
+    std::fill_n(dense->d_weight.get(), dense->problem.mask.rows() * dense->problem.mask.cols(),
+                std::numeric_limits<float>::quiet_NaN());
+  };
+  contender.collect_outputs = [dense] { gather_d_values(dense->problem, dense->d_weight.get()); };
   return {contender, ""};
 }
 

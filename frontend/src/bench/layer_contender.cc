@@ -20,29 +20,35 @@ Engine library_engine(BenchEngine engine) {
   }
 }
 
-double activation_error(const Checked& checked, Activation& activation) {
-  const TensorView view = activation.view();
-  return max_rel_error(checked, view.data, view.feature_stride, view.batch_stride);
-}
-
 }  // namespace
 
 Layer make_layer(const Problem& problem, Engine engine, Runtime& runtime) {
   LayerOptions options;
   options.engine = engine;
   options.runtime = &runtime;
-  return compile_layer(problem.mask, options);
+  const std::optional<ConvGeometry>& conv = problem.workload.conv;
+  return conv ? compile_layer(problem.mask, conv->conv, options)
+              : compile_layer(problem.mask, options);
 }
 
 void run_layer(const Layer& layer, Problem& problem, Pass pass) {
-  const Layout layout = problem.workload.layout;
-  Activations& activations = problem.activations(layout);
-  if (pass == Pass::forward) {
-    layer.run_forward(activations.x.view(), problem.values, problem.bias_if_used(),
-                      activations.y.view());
+  Activations& tensors = problem.activations(problem.workload.layout);
+  const bool want_dx = problem.workload.want_dx;
+  if (problem.workload.conv) {
+    if (pass == Pass::forward) {
+      layer.run_forward(tensors.x.image_view(), problem.values, problem.bias_if_used(),
+                        tensors.y.image_view());
+    } else {
+      layer.run_backward(tensors.x.image_view(), tensors.dy.image_view(), problem.values,
+                         want_dx ? tensors.dx.image_view() : ImageView{}, problem.d_values,
+                         problem.d_bias_if_used());
+    }
+  } else if (pass == Pass::forward) {
+    layer.run_forward(tensors.x.view(), problem.values, problem.bias_if_used(), tensors.y.view());
   } else {
-    layer.run_backward(activations.x.view(), activations.dy.view(), problem.values,
-                       problem.dx_if_used(layout), problem.d_values, problem.d_bias_if_used());
+    layer.run_backward(tensors.x.view(), tensors.dy.view(), problem.values,
+                       want_dx ? tensors.dx.view() : TensorView{}, problem.d_values,
+                       problem.d_bias_if_used());
   }
 }
 
@@ -62,7 +68,8 @@ ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runti
   Contender contender;
   contender.engine = engine;
   contender.run = [layer, &problem](Pass pass) { run_layer(*layer, problem, pass); };
-  contender.ran_on.fill(problem.workload.layout);
+  contender.layout.fill(problem.workload.layout);
+  contender.ran_on.fill(layout_name(problem.workload, problem.workload.layout));
   for (const Pass pass : kBothPasses) {
     contender.run(pass);
     const std::optional<KernelReport> report = find_report(*layer, problem.workload, pass);
@@ -78,27 +85,28 @@ ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runti
 
 void verify_contender(Problem& problem, const Reference& reference, Contender& contender) {
   poison_outputs(problem);
+  if (contender.poison_outputs) contender.poison_outputs();
   for (const Pass pass : kBothPasses) contender.run(pass);
-  if (contender.collect_d_values) contender.collect_d_values();
+  if (contender.collect_outputs) contender.collect_outputs();
 
   PerPass<double>& error = contender.max_rel_error;
-  error[0] = activation_error(reference.y, problem.activations(contender.ran_on[0]).y);
-  error[1] = max_rel_error(reference.d_values, problem.d_values.data(), 1, 0);
+  error[0] = max_rel_error(reference.y, problem.activations(contender.layout[0]).y);
+  error[1] = max_rel_error(reference.d_values, problem.d_values);
   if (problem.workload.want_dx) {
-    error[1] = std::max(
-        error[1], activation_error(reference.dx, problem.activations(contender.ran_on[1]).dx));
+    error[1] = std::max(error[1],
+                        max_rel_error(reference.dx, problem.activations(contender.layout[1]).dx));
   }
   if (problem.workload.bias) {
-    error[1] = std::max(error[1], max_rel_error(reference.d_bias, problem.d_bias.data(), 1, 0));
+    error[1] = std::max(error[1], max_rel_error(reference.d_bias, problem.d_bias));
   }
   for (const Pass pass : kBothPasses) {
     if (error[index_of(pass)] > kMaxRelError) {
       throw_error(
-          "bench: {} of {} batch {} sparsity {} is wrong: {} has relative error {:.3g}, "
-          "expected at most {:.0e}; it was not timed",
-          to_text(pass), layer_name(problem.workload), problem.workload.batch,
-          problem.workload.sparsity, to_text(contender.engine), error[index_of(pass)],
-          kMaxRelError);
+          "bench: {} of {} sparsity {:.6g} is wrong: {} has relative error {:.3g}, expected at "
+          "most "
+          "{:.0e}; it was not timed",
+          to_text(pass), layer_text(problem.workload), problem.workload.sparsity,
+          to_text(contender.engine), error[index_of(pass)], kMaxRelError);
     }
   }
 }

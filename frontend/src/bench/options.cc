@@ -2,71 +2,22 @@
 #include "bench/options.h"
 
 #include <algorithm>
-#include <cmath>
-#include <span>
+#include <array>
 #include <string_view>
 
 #include "arguments.h"
+#include "bench/option_values.h"
+#include "bench/workload_options.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
 namespace {
 
-constexpr int64_t kMaxBatch = INT32_MAX;
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxRepetitions = 100000;
-constexpr int64_t kMaxSeed = int64_t{1} << 53;  // whole numbers a double holds exactly
 constexpr const char* kAllEngines = "native,interpreted,portable,paper_loop,dense";
+constexpr const char* kNetworkEngines = "native,interpreted,paper_loop,dense";
 constexpr double kMaxMinSeconds = 3600;
-
-std::vector<int64_t> parse_whole_numbers(const std::string& text, std::string_view option,
-                                         int64_t smallest, int64_t largest) {
-  std::vector<int64_t> numbers;
-  for (const double number : parse_number_list(text, option)) {
-    if (!(number >= static_cast<double>(smallest) && number <= static_cast<double>(largest)) ||
-        number != std::floor(number)) {
-      throw_error("{}: {} is out of range, expected a whole number from {} to {}", option, number,
-                  smallest, largest);
-    }
-    numbers.push_back(static_cast<int64_t>(number));
-  }
-  return numbers;
-}
-
-int64_t parse_whole_number(const std::string& text, std::string_view option, int64_t smallest,
-                           int64_t largest) {
-  const std::vector<int64_t> numbers = parse_whole_numbers(text, option, smallest, largest);
-  if (numbers.size() != 1) throw_error("{}: \"{}\" is a list, expected one number", option, text);
-  return numbers.front();
-}
-
-std::string join(std::span<const char* const> words) {
-  std::string joined;
-  for (const char* word : words) joined += (joined.empty() ? "" : ", ") + std::string(word);
-  return joined;
-}
-
-// "a,b" -> positions of the words in `known`, each once, in the order of `known`.
-std::vector<int> parse_words(std::string_view text, std::string_view option,
-                             std::span<const char* const> known) {
-  std::vector<bool> seen(known.size());
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string_view word = text.substr(begin, comma - begin);
-    const auto found = std::find(known.begin(), known.end(), word);
-    if (found == known.end()) {
-      throw_error("{}: \"{}\" is unknown, expected one or more of {}", option, word, join(known));
-    }
-    seen[static_cast<size_t>(found - known.begin())] = true;
-    begin = comma + 1;
-  }
-  std::vector<int> positions;
-  for (size_t i = 0; i < seen.size(); ++i) {
-    if (seen[i]) positions.push_back(static_cast<int>(i));
-  }
-  return positions;
-}
 
 template <typename Enum>
 std::vector<Enum> parse_enums(const std::string& text, std::string_view option, Enum last) {
@@ -77,35 +28,10 @@ std::vector<Enum> parse_enums(const std::string& text, std::string_view option, 
   return enums;
 }
 
-// One word out of two: false for the first, true for the second.
-bool parse_choice(const std::string& text, std::string_view option, const char* first,
-                  const char* second) {
-  if (text != first && text != second) {
-    throw_error("{}: \"{}\" is unknown, expected {} or {}", option, text, first, second);
-  }
-  return text == second;
-}
-
-std::vector<WorkloadGrid> parse_grids(const BenchTexts& texts) {
-  std::vector<WorkloadGrid> grids = default_suite();
-  if (!texts.shapes.empty()) {
-    WorkloadGrid grid{{}, {128}, {0.8, 0.9, 0.95, 0.98, 0.99}};
-    for (const std::string& text : texts.shapes) {
-      const auto [in, out] = parse_shape(text, "--shape");
-      grid.shapes.push_back({in, out});
-    }
-    grids = {grid};
-  }
-  for (WorkloadGrid& grid : grids) {
-    if (texts.batches) {
-      grid.batches = parse_whole_numbers(*texts.batches, "--batch", 1, kMaxBatch);
-    }
-    if (texts.sparsities) {
-      grid.sparsities = parse_number_list(*texts.sparsities, "--sparsity");
-      for (const double sparsity : grid.sparsities) validate_sparsity(sparsity, "--sparsity");
-    }
-  }
-  return grids;
+std::optional<Suite> parse_suite(const BenchTexts& texts) {
+  if (!texts.suite) return std::nullopt;
+  constexpr std::array<const char*, 4> kSuites = {"resnet18", "resnet50", "bert", "paper"};
+  return static_cast<Suite>(parse_word(*texts.suite, "--suite", kSuites));
 }
 
 double parse_min_time(const std::string& text) {
@@ -150,24 +76,19 @@ const char* to_text(TimedPass pass) {
 }
 
 BenchOptions parse_bench_options(const BenchTexts& texts) {
-  Workload common;
-  common.layout = parse_choice(texts.layout, "--layout", "feature-major", "row-major")
-                      ? Layout::row_major
-                      : Layout::feature_major;
-  common.tight_pitch = parse_choice(texts.pitch, "--pitch", "recommended", "tight");
-  common.bias = texts.bias;
-  common.want_dx = !texts.no_dx;
-  common.seed = static_cast<uint64_t>(parse_whole_number(texts.seed, "--seed", 0, kMaxSeed));
-
+  const std::optional<Suite> suite = parse_suite(texts);
   BenchOptions options;
-  options.workloads = list_workloads(parse_grids(texts), common);
+  options.workloads = parse_workloads(texts, suite);
+  if (suite && is_network(*suite)) options.network = suite;
   for (const int64_t threads : parse_whole_numbers(texts.threads, "--threads", 1, kMaxThreads)) {
     options.threads.push_back(static_cast<int>(threads));
   }
   options.engines_given = texts.engines.has_value();
   options.engines =
-      parse_enums(texts.engines.value_or(kAllEngines), "--engines", BenchEngine::dense);
-  options.states = parse_enums(texts.states, "--states", CacheState::cold);
+      parse_enums(texts.engines.value_or(options.network ? kNetworkEngines : kAllEngines),
+                  "--engines", BenchEngine::dense);
+  options.states = parse_enums(texts.states.value_or(options.network ? "hot" : "hot,cold"),
+                               "--states", CacheState::cold);
   options.passes = parse_enums(texts.passes, "--passes", TimedPass::total);
   options.repetitions =
       static_cast<int>(parse_whole_number(texts.repetitions, "--repetitions", 1, kMaxRepetitions));

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/conv_options.h"
+#include "bench/suite.h"
 #include "bench/workload.h"
 
 namespace sparsejit::frontend {
@@ -24,14 +26,18 @@ const char* to_text(CacheState state);
 const char* to_text(TimedPass pass);
 
 struct BenchTexts {
-  std::vector<std::string> shapes;  // empty: the default suite
+  std::vector<std::string> shapes;
+  ConvTexts conv;
+  std::optional<std::string> mask;  // path of an .smtx file
+  std::optional<std::string> smtx_conv;
+  std::optional<std::string> suite;  // of these four none: the default suite
   std::optional<std::string> batches;
   std::optional<std::string> sparsities;
   std::string threads = "1";
   std::string layout = "feature-major";
   std::string pitch = "recommended";
   std::optional<std::string> engines;
-  std::string states = "hot,cold";
+  std::optional<std::string> states;  // hot,cold; of networks hot
   std::string passes = "forward,backward,total";
   std::string repetitions = "9";
   std::string min_time = "0.1";
@@ -43,6 +49,7 @@ struct BenchTexts {
 
 struct BenchOptions {
   std::vector<Workload> workloads;
+  std::optional<Suite> network;  // whose layers the workloads are
   std::vector<int> threads;
   std::vector<BenchEngine> engines;
   bool engines_given = false;  // false: slow engines may be left out of large workloads

@@ -1,4 +1,4 @@
-// The paper's loop as a contender; see contender.h.
+// The paper's loop as a contender for linear layers; see contender.h.
 //
 // It runs on feature-major tensors whatever the workload's layout, because that is the layout the
 // paper keeps its activations in; it is not charged for a change of layout.
@@ -37,7 +37,8 @@ ContenderResult make_paper_contender(Problem& problem, const Runtime& runtime) {
   Contender contender;
   contender.engine = BenchEngine::paper_loop;
   contender.run = [&problem](Pass pass) { paper_run(problem, pass); };
-  contender.ran_on.fill(Layout::feature_major);
+  contender.layout.fill(Layout::feature_major);
+  contender.ran_on.fill(layout_name(problem.workload, Layout::feature_major));
   return {contender, ""};
 }
 

@@ -22,24 +22,31 @@ class Uniform {
 };
 
 Activations make_activations(const Workload& workload, Layout layout) {
-  const bool by_feature = layout == Layout::feature_major;
-  const int64_t in_pitch = by_feature ? feature_pitch(workload) : workload.in;
-  const int64_t out_pitch = by_feature ? feature_pitch(workload) : workload.out;
+  const Extents sizes = extents(workload);
+  const auto make = [&](int64_t channels, ImageSize size) {
+    int64_t pitch = channels;
+    if (layout == Layout::feature_major) {
+      pitch = workload.conv ? size.height * size.width : feature_pitch(workload);
+    }
+    return Activation(layout, sizes.images, channels, size, pitch);
+  };
   Activations made;
-  made.x = Activation(layout, workload.batch, workload.in, in_pitch);
-  made.dx = Activation(layout, workload.batch, workload.in, in_pitch);
-  made.y = Activation(layout, workload.batch, workload.out, out_pitch);
-  made.dy = Activation(layout, workload.batch, workload.out, out_pitch);
+  made.x = make(workload.in, sizes.input);
+  made.dx = make(workload.in, sizes.input);
+  made.y = make(workload.out, sizes.output);
+  made.dy = make(workload.out, sizes.output);
   return made;
 }
 
-void fill_both(Activation& left, Activation& right, int64_t batch, int64_t features,
-               Uniform& uniform) {
-  for (int64_t feature = 0; feature < features; ++feature) {
-    for (int64_t sample = 0; sample < batch; ++sample) {
-      const float number = uniform();
-      left.at(sample, feature) = number;
-      right.at(sample, feature) = number;
+// Channel by channel, the same numbers in both; `copy` may be empty.
+void fill_both(Activation& original, Activation& copy, Uniform& uniform) {
+  for (int64_t channel = 0; channel < original.channels(); ++channel) {
+    for (int64_t image = 0; image < original.images(); ++image) {
+      for (int64_t pixel = 0; pixel < original.pixels(); ++pixel) {
+        const float number = uniform();
+        original.at(image, channel, pixel) = number;
+        if (!copy.empty()) copy.at(image, channel, pixel) = number;
+      }
     }
   }
 }
@@ -49,32 +56,37 @@ void fill(std::vector<float>& floats, int64_t count, Uniform& uniform) {
   std::generate(floats.begin(), floats.end(), std::ref(uniform));
 }
 
-void poison(Activation& activation, int64_t batch, int64_t features) {
-  for (int64_t sample = 0; sample < batch; ++sample) {
-    for (int64_t feature = 0; feature < features; ++feature) {
-      activation.at(sample, feature) = std::numeric_limits<float>::quiet_NaN();
+// Nothing to do for an empty one.
+void poison(Activation& activation) {
+  for (int64_t image = 0; image < activation.images(); ++image) {
+    for (int64_t channel = 0; channel < activation.channels(); ++channel) {
+      for (int64_t pixel = 0; pixel < activation.pixels(); ++pixel) {
+        activation.at(image, channel, pixel) = std::numeric_limits<float>::quiet_NaN();
+      }
     }
   }
 }
 
 }  // namespace
 
-Activation::Activation(Layout layout, int64_t batch, int64_t features, int64_t pitch)
-    : layout_(layout),
-      batch_(batch),
-      features_(features),
-      pitch_(pitch),
-      data_(allocate_floats(pitch * (layout == Layout::feature_major ? features : batch))) {}
-
-TensorView Activation::view() {
-  return layout_ == Layout::feature_major
-             ? sparsejit::feature_major(data_.get(), batch_, features_, pitch_)
-             : sparsejit::row_major(data_.get(), batch_, features_, pitch_);
+Activation::Activation(Layout layout, int64_t images, int64_t channels, ImageSize size,
+                       int64_t pitch)
+    : images_(images), channels_(channels), size_(size), pitch_(pitch) {
+  const bool by_channel = layout == Layout::feature_major;
+  channel_stride_ = by_channel ? pitch : 1;
+  pixel_stride_ = by_channel ? 1 : pitch;
+  image_stride_ = pitch * (by_channel ? channels : pixels());
+  data_ = allocate_floats(images * image_stride_);
 }
 
-float& Activation::at(int64_t sample, int64_t feature) {
-  return layout_ == Layout::feature_major ? data_[feature * pitch_ + sample]
-                                          : data_[sample * pitch_ + feature];
+TensorView Activation::view() {
+  return {data_.get(), pixels(), channels_, pixel_stride_, channel_stride_};
+}
+
+ImageView Activation::image_view() {
+  return {data_.get(),  images_,       channels_,       size_.height,
+          size_.width,  image_stride_, channel_stride_, size_.width * pixel_stride_,
+          pixel_stride_};
 }
 
 std::span<const float> Problem::bias_if_used() const {
@@ -85,23 +97,23 @@ std::span<float> Problem::d_bias_if_used() {
   return workload.bias ? std::span<float>(d_bias) : std::span<float>();
 }
 
-TensorView Problem::dx_if_used(Layout layout) {
-  return workload.want_dx ? activations(layout).dx.view() : TensorView{};
-}
-
 Problem make_problem(const Workload& workload) {
   Problem problem;
   problem.workload = workload;
-  problem.mask = Mask::random({workload.out, workload.in}, workload.sparsity, workload.seed);
+  problem.mask = workload.mask
+                     ? *workload.mask
+                     : Mask::random(weight_shape(workload), workload.sparsity, workload.seed);
   Uniform uniform(workload.seed);
   fill(problem.values, problem.mask.nnz(), uniform);
   fill(problem.bias, workload.out, uniform);
   problem.d_values.resize(problem.values.size());
   problem.d_bias.resize(problem.bias.size());
   problem.feature_major = make_activations(workload, Layout::feature_major);
-  problem.row_major = make_activations(workload, Layout::row_major);
-  fill_both(problem.feature_major.x, problem.row_major.x, workload.batch, workload.in, uniform);
-  fill_both(problem.feature_major.dy, problem.row_major.dy, workload.batch, workload.out, uniform);
+  if (!workload.conv || workload.layout == Layout::row_major) {
+    problem.row_major = make_activations(workload, Layout::row_major);
+  }
+  fill_both(problem.feature_major.x, problem.row_major.x, uniform);
+  fill_both(problem.feature_major.dy, problem.row_major.dy, uniform);
   return problem;
 }
 
@@ -116,12 +128,19 @@ AlignedFloats make_dense_weight(const Problem& problem) {
   return weight;
 }
 
+void gather_d_values(Problem& problem, const float* d_weight) {
+  const Mask& mask = problem.mask;
+  for (int64_t row = 0; row < mask.rows(); ++row) {
+    for (int64_t i = mask.row_begin()[row]; i < mask.row_begin()[row + 1]; ++i) {
+      problem.d_values[i] = d_weight[row * mask.cols() + mask.columns()[i]];
+    }
+  }
+}
+
 void poison_outputs(Problem& problem) {
-  const Workload& workload = problem.workload;
   for (const Layout layout : {Layout::feature_major, Layout::row_major}) {
-    Activations& activations = problem.activations(layout);
-    poison(activations.y, workload.batch, workload.out);
-    poison(activations.dx, workload.batch, workload.in);
+    poison(problem.activations(layout).y);
+    poison(problem.activations(layout).dx);
   }
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   std::fill(problem.d_values.begin(), problem.d_values.end(), kNan);

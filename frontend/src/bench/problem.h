@@ -1,8 +1,9 @@
 // Problem: the tensors of one workload, filled with random numbers, and its mask.
 //
-// Inputs (x, dy) exist in both layouts with the same numbers, because the baselines run on the
-// layout that suits them; every engine writes its outputs to the buffers of the layout it ran on.
-// Engines take turns on one Problem, so they see the same addresses. Not thread-safe.
+// Inputs (x, dy) of linear layers exist in both layouts with the same numbers, because the
+// baselines run on the layout that suits them; those of convolutions in NCHW, and channels-last
+// only if the workload asks for it. Every engine writes its outputs to the buffers of the layout it
+// ran on. Engines take turns on one Problem, so they see the same addresses. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,45 @@
 
 namespace sparsejit::frontend {
 
-// One (batch x features) tensor and the memory behind it.
+// One tensor and the memory behind it. Of linear layers one image of `batch` pixels; see
+// workload.h.
 class Activation {
  public:
   Activation() = default;
-  Activation(Layout layout, int64_t batch, int64_t features, int64_t pitch);
+  // `pitch`: floats from channel to channel (feature_major) or from pixel to pixel (row_major).
+  Activation(Layout layout, int64_t images, int64_t channels, ImageSize size, int64_t pitch);
 
-  TensorView view();
+  TensorView view();       // of linear layers
+  ImageView image_view();  // of convolutions
+  bool empty() const { return data_ == nullptr; }
+  int64_t images() const { return images_; }
+  int64_t channels() const { return channels_; }
+  int64_t pixels() const { return size_.height * size_.width; }
   int64_t pitch() const { return pitch_; }
   float* data() { return data_.get(); }
   const float* data() const { return data_.get(); }
-  // Feature-major only: the consecutive samples of one feature.
-  const float* stream(int64_t feature) const { return data() + feature * pitch_; }
-  float& at(int64_t sample, int64_t feature);
+  // feature_major only: the consecutive pixels of one channel.
+  float* stream(int64_t channel, int64_t image = 0) { return &at(image, channel, 0); }
+  const float* stream(int64_t channel, int64_t image = 0) const { return &at(image, channel, 0); }
+  float& at(int64_t image, int64_t channel, int64_t pixel) {
+    return data_[offset(image, channel, pixel)];
+  }
+  const float& at(int64_t image, int64_t channel, int64_t pixel) const {
+    return data_[offset(image, channel, pixel)];
+  }
 
  private:
-  Layout layout_ = Layout::feature_major;
-  int64_t batch_ = 0;
-  int64_t features_ = 0;
+  int64_t offset(int64_t image, int64_t channel, int64_t pixel) const {
+    return image * image_stride_ + channel * channel_stride_ + pixel * pixel_stride_;
+  }
+
+  int64_t images_ = 0;
+  int64_t channels_ = 0;
+  ImageSize size_;
   int64_t pitch_ = 0;
+  int64_t image_stride_ = 0;
+  int64_t channel_stride_ = 0;
+  int64_t pixel_stride_ = 0;
   AlignedFloats data_;
 };
 
@@ -53,7 +74,7 @@ struct Problem {
   std::vector<float> d_values;  // nnz
   std::vector<float> d_bias;    // out
   Activations feature_major;
-  Activations row_major;
+  Activations row_major;  // empty of convolutions in NCHW
 
   Activations& activations(Layout layout) {
     return layout == Layout::feature_major ? feature_major : row_major;
@@ -61,14 +82,14 @@ struct Problem {
   // Empty unless the workload has a bias, which is what Layer expects.
   std::span<const float> bias_if_used() const;
   std::span<float> d_bias_if_used();
-  // Empty unless the workload wants dx.
-  TensorView dx_if_used(Layout layout);
 };
 
 Problem make_problem(const Workload& workload);
 
-// The weights as a dense row-major (out x in) matrix, zero where nothing is stored.
+// The weights as a dense row-major matrix (rows x cols of the mask), zero where nothing is stored.
 AlignedFloats make_dense_weight(const Problem& problem);
+// The gradients of a dense weight at the stored ones, into problem.d_values.
+void gather_d_values(Problem& problem, const float* d_weight);
 
 // Fills every output with NaN, so that a result nobody wrote cannot pass for a right one.
 void poison_outputs(Problem& problem);

@@ -10,11 +10,12 @@
 // separates wrong from rounded by orders of magnitude without a tolerance per shape. An element
 // without terms must be exactly 0, and NaN counts as an infinite error.
 //
-// Large problems are checked on a random sample of rows, columns and stored weights (the same for
+// Large problems are checked on a random sample of channels and stored weights (the same for
 // one seed), so that about kReferenceProducts products are computed for each output.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "bench/problem.h"
@@ -24,7 +25,8 @@ namespace sparsejit::frontend {
 inline constexpr double kMaxRelError = 1e-4;
 inline constexpr double kReferenceProducts = 2e8;
 
-// Right answers for some streams of one output tensor: `length` elements each.
+// Right answers for some streams of one output tensor: channels, `length` pixels each (image after
+// image), or single numbers.
 struct Checked {
   std::vector<int64_t> streams;
   int64_t length = 1;
@@ -41,9 +43,8 @@ struct Reference {
 
 Reference compute_reference(const Problem& problem);
 
-// Largest error over the checked elements; element t of a stream is at
-// data[stream * stream_stride + t * element_stride].
-double max_rel_error(const Checked& checked, const float* data, int64_t stream_stride,
-                     int64_t element_stride);
+// Largest error over the checked elements.
+double max_rel_error(const Checked& checked, const Activation& activation);
+double max_rel_error(const Checked& checked, std::span<const float> numbers);
 
 }  // namespace sparsejit::frontend

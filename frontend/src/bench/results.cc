@@ -72,8 +72,8 @@ BenchResult make_result(const Problem& problem, TimedPass pass, const Contender&
     result.code_bytes += contender.code_bytes[p];
     result.compile_ms += contender.compile_ms[p];
     result.max_rel_error = std::max(result.max_rel_error, contender.max_rel_error[p]);
-    const std::string layout = layout_name(contender.ran_on[p]);
-    if (result.ran_on != layout) result.ran_on += (result.ran_on.empty() ? "" : "+") + layout;
+    const std::string& ran_on = contender.ran_on[p];
+    if (result.ran_on != ran_on) result.ran_on += (result.ran_on.empty() ? "" : "+") + ran_on;
   }
   result.gflops = median > 0 ? operations / median * 1e-9 : 0;
   return result;
@@ -111,9 +111,8 @@ const BenchResult* find_result(const WorkloadResults& group, TimedPass pass, Ben
 }
 
 std::string describe(const WorkloadResults& group) {
-  return fmt::format("{} batch {} sparsity {}, {} thread{}", layer_name(group.workload),
-                     group.workload.batch, group.workload.sparsity, group.threads,
-                     group.threads == 1 ? "" : "s");
+  return fmt::format("{} sparsity {:.6g}, {} thread{}", layer_text(group.workload),
+                     group.workload.sparsity, group.threads, group.threads == 1 ? "" : "s");
 }
 
 }  // namespace sparsejit::frontend

@@ -35,7 +35,7 @@ struct BenchResult {
   int64_t code_bytes = 0;  // generated code, native only
   double compile_ms = 0;   // native only
   double max_rel_error = 0;
-  std::string ran_on;  // layout the engine ran on
+  std::string ran_on;  // layout or kernel the engine ran on
 };
 
 struct SkippedEngine {
@@ -53,8 +53,9 @@ struct WorkloadResults {
 
 struct BenchMachine {
   MachineModel model;
-  std::string dense_library;
-  double fma_peak_gflops = 0;  // of one core, AVX2; 0 without AVX2 and FMA
+  std::string dense_library;       // of linear layers
+  std::string dense_conv_library;  // of convolutions
+  double fma_peak_gflops = 0;      // of one core, AVX2; 0 without AVX2 and FMA
 };
 
 // Results of one state, in the order of `passes` for each contender.

@@ -23,19 +23,28 @@ const Tap& tap_at(const TapTable& table, int64_t tap) {
   return table.taps[static_cast<size_t>(tap)];
 }
 
-std::string weight_text(const CodeNote& note, const TapTable& table, Pass side) {
-  const Tap& tap = tap_at(table, note.tap);
-  const int32_t out = side == Pass::forward ? note.row : tap.stream;
-  const int32_t in = side == Pass::forward ? tap.stream : note.row;
-  return fmt::format("w[{}] = W[{},{}]", tap.value, out, in);
-}
+// The kernel whose instructions are annotated.
+struct Subject {
+  const InspectedLayer& layer;
+  const Plan& plan;
+  Pass side;
+
+  const Tap& tap(int64_t number) const { return tap_at(layer.of(side), number); }
+  std::string row_name(int64_t row) const {
+    return side == Pass::forward ? layer.output_name(row, true) : layer.input_name(row, true);
+  }
+  std::string stream_name(const Tap& tap) const {
+    return side == Pass::forward ? layer.input_name(tap.stream, false)
+                                 : layer.output_name(tap.stream, false);
+  }
+};
 
 // A vector access covers the gradients of consecutive taps.
-std::string gradient_text(const CodeNote& note, const TapTable& table, int access_bytes) {
+std::string gradient_text(const CodeNote& note, const Subject& subject, int access_bytes) {
   std::string text;
   for (int64_t i = 0; i * kFloatBytes < access_bytes; ++i) {
     if (i > 0) text += ' ';
-    text += fmt::format("d_w[{}]", tap_at(table, note.tap + i).value);
+    text += fmt::format("d_w[{}]", subject.tap(note.tap + i).value);
   }
   return text;
 }
@@ -47,30 +56,38 @@ std::string floats_text(const Access& access, int64_t start, const Plan& plan) {
   return fmt::format(" [{}:{}]", first, first + access.bytes / kFloatBytes);
 }
 
-std::string row_text(const Access& access, int64_t pitch, const Plan& plan, Pass side) {
-  return fmt::format("{} row {}{}", array_name(access.note.kind, side), access.note.row,
-                     floats_text(access, access.note.row * pitch, plan));
+std::string row_text(const Access& access, int64_t pitch, const Subject& subject) {
+  const CodeNote& note = access.note;
+  return fmt::format("{} {}{}", array_name(note.kind, subject.side), subject.row_name(note.row),
+                     floats_text(access, note.row * pitch, subject.plan));
 }
 
-std::string access_text(const Access& access, const TapTable& table, const Plan& plan, Pass side) {
+std::string gathered_text(const Access& access, const Subject& subject) {
+  const Tap& tap = subject.tap(access.note.tap);
+  const int64_t start = tap.stream * subject.plan.pitches.gathered + tap.shift;
+  const std::string shift = tap.shift == 0 ? "" : fmt::format("[{:+}]", tap.shift);
+  return fmt::format("{} {}{}{} (tap w[{}])", array_name(access.note.kind, subject.side),
+                     subject.stream_name(tap), shift, floats_text(access, start, subject.plan),
+                     tap.value);
+}
+
+std::string access_text(const Access& access, const Subject& subject) {
   const CodeNote& note = access.note;
   switch (note.kind) {
-    case NoteKind::value:
-      return weight_text(note, table, side);
-    case NoteKind::d_value:
-      return gradient_text(note, table, access.bytes);
-    case NoteKind::gathered: {
-      const Tap& tap = tap_at(table, note.tap);
-      const int64_t start = tap.stream * plan.pitches.gathered + tap.shift;
-      return fmt::format("{} stream {}{} (tap w[{}])", array_name(note.kind, side), tap.stream,
-                         floats_text(access, start, plan), tap.value);
+    case NoteKind::value: {
+      const int32_t value = subject.tap(note.tap).value;
+      return fmt::format("w[{}] = {}", value, subject.layer.weight_name(value));
     }
+    case NoteKind::d_value:
+      return gradient_text(note, subject, access.bytes);
+    case NoteKind::gathered:
+      return gathered_text(access, subject);
     case NoteKind::own:
-      return row_text(access, plan.pitches.own, plan, side);
+      return row_text(access, subject.plan.pitches.own, subject);
     case NoteKind::paired:
-      return row_text(access, plan.pitches.paired, plan, side);
+      return row_text(access, subject.plan.pitches.paired, subject);
     case NoteKind::bias:
-      return fmt::format("{}[{}]", array_name(note.kind, side), note.row);
+      return fmt::format("{}[{}]", array_name(note.kind, subject.side), note.row);
   }
   throw InternalError(fmt::format("note of unknown kind {}", static_cast<int>(note.kind)));
 }
@@ -101,31 +118,33 @@ std::string argument_text(const Instruction& instruction) {
 }
 
 std::string product_text(const Instruction& instruction, const HeldNotes& held,
-                         const TapTable& table, Pass side) {
+                         const Subject& subject) {
   if (instruction.mnemonic != "vfmadd231ps") return {};
   if (const CodeNote* value = held.find_source(instruction, NoteKind::value)) {
-    return fmt::format("{} row {} += w[{}] * {}", array_name(NoteKind::own, side), value->row,
-                       tap_at(table, value->tap).value, array_name(NoteKind::gathered, side));
+    return fmt::format("{} {} += w[{}] * {}", array_name(NoteKind::own, subject.side),
+                       subject.row_name(value->row), subject.tap(value->tap).value,
+                       array_name(NoteKind::gathered, subject.side));
   }
   if (const CodeNote* gathered = held.find_source(instruction, NoteKind::gathered)) {
-    return fmt::format("sum of d_w[{}] += x * dy", tap_at(table, gathered->tap).value);
+    return fmt::format("sum of d_w[{}] += x * dy", subject.tap(gathered->tap).value);
   }
   return {};
 }
 
 }  // namespace
 
-std::vector<std::string> annotate(std::span<const Instruction> instructions, const TapTable& table,
-                                  const Plan& plan, Pass side) {
+std::vector<std::string> annotate(std::span<const Instruction> instructions,
+                                  const InspectedLayer& layer, const Plan& plan, Pass side) {
+  const Subject subject{layer, plan, side};
   std::vector<std::string> texts;
   HeldNotes held;
   for (const Instruction& instruction : instructions) {
     const std::optional<Access> access = held.access_of(instruction);
     std::string text;
     if (access) {
-      text = access_text(*access, table, plan, side);
+      text = access_text(*access, subject);
     } else {
-      text = product_text(instruction, held, table, side);
+      text = product_text(instruction, held, subject);
       if (text.empty()) text = argument_text(instruction);
     }
     texts.push_back(std::move(text));

@@ -4,8 +4,10 @@
 //     rows are inputs    w[42] = W[3,17]   dy stream 3 (tap w[42])   dx row 17   x row 17   d_w[42]
 //
 // w[i] is the i-th stored weight in row-major order of the mask, W[n,m] the same weight at output
-// n and input m. An access to the weights of several taps names each of them. Where a stream is
-// several vectors long (resident family), "x stream 17 [8:16]" says which floats.
+// n and input m; of a convolution it is W[oc,ic,kh,kw], rows and streams are channels or planes of
+// them, and "x channel 17[+9]" is read 9 floats further on than y is written. An access to the
+// weights of several taps names each of them. Where a stream is several vectors long (resident
+// family), "x stream 17 [8:16]" says which floats.
 //
 // Products of two registers have no note; they are explained by what the registers hold:
 //
@@ -22,15 +24,16 @@
 #include <vector>
 
 #include "inspect/disassembly.h"
+#include "inspect/inspected_layer.h"
 #include "sparsejit/emit.h"
 
 namespace sparsejit::frontend {
 
 // One text an instruction, empty where there is nothing to say. `instructions` follow each other
-// and were disassembled with text; `side` says whose rows the table has: outputs (forward) or
+// and were disassembled with text; `side` says whose rows the kernel walks: outputs (forward) or
 // inputs (backward).
-std::vector<std::string> annotate(std::span<const Instruction> instructions, const TapTable& table,
-                                  const Plan& plan, Pass side);
+std::vector<std::string> annotate(std::span<const Instruction> instructions,
+                                  const InspectedLayer& layer, const Plan& plan, Pass side);
 
 // The array a note's displacement goes into: "x", "values", ...
 const char* array_name(NoteKind kind, Pass side);

@@ -1,4 +1,4 @@
-// `sparsejit inspect`: what the compiler makes of a mask, for people who tune kernels.
+// `sparsejit inspect`: what the compiler makes of a layer's mask, for people who tune kernels.
 //
 //     mask -> taps -> for each pass its kernels: plan, code -> sections of text, or JSON
 //
@@ -11,42 +11,43 @@
 #include <utility>
 #include <vector>
 
-#include "bench/output_file.h"
 #include "commands.h"
 #include "inspect/histogram.h"
 #include "inspect/inspect_options.h"
 #include "inspect/inspection.h"
 #include "inspect/report.h"
 #include "inspect/report_json.h"
+#include "output_file.h"
 
 namespace sparsejit::frontend {
 namespace {
 
-struct InspectedMask {
-  Mask mask;
+struct Report {
+  std::shared_ptr<const InspectedLayer> layer;
   MachineModel machine;
-  std::shared_ptr<const TapTables> tables;
   std::vector<PassInspection> passes;
 };
 
-InspectedMask inspect_mask(const InspectOptions& options) {
-  InspectedMask inspected;
-  inspected.mask = make_mask(options);
+Report inspect(const InspectOptions& options) {
+  Report inspected;
+  inspected.layer = std::make_shared<const InspectedLayer>(make_layer(options));
   inspected.machine = detect_machine();
-  inspected.tables = std::make_shared<const TapTables>(inspected.mask);
-  inspected.passes = inspect_passes(inspected.mask, inspected.tables, layer_options(options),
-                                    inspected.machine, options.passes());
+  inspected.passes =
+      inspect_passes(inspected.layer, layer_options(options), inspected.machine, options.passes());
   for (const PassInspection& pass : inspected.passes) {
     for (const KernelInspection& kernel : pass.kernels) validate_choice(options.choice, kernel);
   }
   return inspected;
 }
 
-std::string head_text(const InspectOptions& options, const InspectedMask& inspected) {
+std::string head_text(const InspectOptions& options, const Report& inspected) {
   const MachineModel& machine = inspected.machine;
-  std::string text = mask_text(inspected.mask, *inspected.tables);
-  text += fmt::format("{:<10} {} samples, {}", "batch", options.batch, options.layout);
-  if (options.layout != "packed") {
+  const bool is_conv2d = inspected.layer->conv.has_value();
+  std::string text = mask_text(*inspected.layer);
+  if (is_conv2d) text += conv_text(*inspected.layer->conv);
+  text += fmt::format("{:<10} {} {}, {}", "batch", options.batch, is_conv2d ? "images" : "samples",
+                      options.layout);
+  if (!is_conv2d && options.layout != "packed") {
     text += fmt::format(", pitch {} floats", options.pitch.value_or(stream_pitch(options.batch)));
   }
   return text + fmt::format("\n{:<10} {}, L1 {} KiB, L2 {} KiB, L3 {} KiB{}\n", "machine",
@@ -69,7 +70,7 @@ std::string kernel_text(const KernelInspection& kernel, const InspectOptions& op
   return text;
 }
 
-std::string report_text(const InspectOptions& options, const InspectedMask& inspected) {
+std::string report_text(const InspectOptions& options, const Report& inspected) {
   std::string text = head_text(options, inspected);
   for (const PassInspection& pass : inspected.passes) {
     if (pass.kernels.empty()) {
@@ -86,11 +87,12 @@ std::string report_text(const InspectOptions& options, const InspectedMask& insp
   return text;
 }
 
-std::string report_json(const InspectOptions& options, const InspectedMask& inspected) {
-  nlohmann::ordered_json json = {{"mask", mask_json(inspected.mask, *inspected.tables)},
-                                 {"machine", machine_json(inspected.machine)},
-                                 {"batch", options.batch},
-                                 {"passes", nlohmann::ordered_json::array()}};
+std::string report_json(const InspectOptions& options, const Report& inspected) {
+  nlohmann::ordered_json json = {{"mask", mask_json(*inspected.layer)}};
+  if (inspected.layer->conv) json["conv"] = conv_json(*inspected.layer->conv);
+  json["machine"] = machine_json(inspected.machine);
+  json["batch"] = options.batch;
+  json["passes"] = nlohmann::ordered_json::array();
   for (const PassInspection& pass : inspected.passes) {
     json["passes"].push_back(pass_json(pass, options.choice));
   }
@@ -99,7 +101,7 @@ std::string report_json(const InspectOptions& options, const InspectedMask& insp
 
 void run_inspect(const InspectOptions& options) {
   validate_options(options);
-  const InspectedMask inspected = inspect_mask(options);
+  const Report inspected = inspect(options);
   if (options.json && *options.json == "-") {
     fmt::print("{}", report_json(options, inspected));
     return;

@@ -30,11 +30,12 @@ Pass side_of(Pass pass, KernelKind kind) {
   return kind == KernelKind::products ? Pass::forward : pass;
 }
 
-KernelInspection inspect_kernel(const std::shared_ptr<const TapTables>& tables, Pass pass,
-                                const Plan& plan) {
+KernelInspection inspect_kernel(const std::shared_ptr<const InspectedLayer>& layer,
+                                const KernelReport& report, const Plan& plan) {
   KernelInspection kernel;
-  kernel.tables = tables;
-  kernel.side = side_of(pass, plan.kind);
+  kernel.layer = layer;
+  kernel.side = side_of(report.pass, plan.kind);
+  kernel.images_per_slab = report.images_per_slab;
   kernel.plan = plan;
   EmitResult emitted;
   kernel.emit_seconds = median_seconds([&] { emitted = emit_kernel(kernel.table(), plan); });
@@ -53,8 +54,7 @@ int64_t first_row_with_taps(const TapTable& table) {
 
 }  // namespace
 
-std::vector<PassInspection> inspect_passes(const Mask& mask,
-                                           const std::shared_ptr<const TapTables>& tables,
+std::vector<PassInspection> inspect_passes(const std::shared_ptr<const InspectedLayer>& layer,
                                            LayerOptions options, const MachineModel& machine,
                                            const std::vector<Pass>& passes) {
   MachineModel capable = machine;
@@ -65,7 +65,7 @@ std::vector<PassInspection> inspect_passes(const Mask& mask,
   Runtime runtime(runtime_options);
   options.engine = Engine::native;
   options.runtime = &runtime;
-  const std::vector<KernelReport> reports = compile_layer(mask, options).report();
+  const std::vector<KernelReport> reports = layer->compile(options).report();
   std::vector<PassInspection> inspections;
   for (const Pass pass : passes) {
     PassInspection& inspection = inspections.emplace_back();
@@ -75,7 +75,7 @@ std::vector<PassInspection> inspect_passes(const Mask& mask,
       inspection.reason = report.reason;
       if (report.engine != Engine::native) continue;
       for (const Plan& plan : report.plans) {
-        inspection.kernels.push_back(inspect_kernel(tables, pass, plan));
+        inspection.kernels.push_back(inspect_kernel(layer, report, plan));
       }
     }
   }

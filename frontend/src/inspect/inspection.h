@@ -1,8 +1,8 @@
 // Inspection: everything `inspect` knows about one pass, as plain data, before any of it is
 // printed as text or JSON.
 //
-//     Mask + layer options  --inspect_passes-->  one PassInspection a pass, its kernels in order
-//     KernelInspection + what to list  --list_code-->  Listing
+//     InspectedLayer + options  --inspect_passes-->  one PassInspection a pass, its kernels in
+//     order KernelInspection + what to list  --list_code-->  Listing
 //
 // The plans are those a layer reports, so what is shown is what would run. Code is emitted once
 // more, with notes; it is never executed, and a machine without AVX2 can inspect too.
@@ -15,31 +15,23 @@
 #include <vector>
 
 #include "inspect/disassembly.h"
+#include "inspect/inspected_layer.h"
 #include "inspect/row_code.h"
 #include "sparsejit/emit.h"
 #include "sparsejit/layer.h"
 
 namespace sparsejit::frontend {
 
-// The taps of a mask from both sides.
-struct TapTables {
-  explicit TapTables(const Mask& mask)
-      : forward(lower_linear(mask)), backward(transpose(forward)) {}
-  const TapTable& of(Pass side) const { return side == Pass::forward ? forward : backward; }
-
-  TapTable forward;   // rows are outputs
-  TapTable backward;  // rows are inputs
-};
-
 // One step of a pass.
 struct KernelInspection {
-  std::shared_ptr<const TapTables> tables;
+  std::shared_ptr<const InspectedLayer> layer;
   Pass side = Pass::forward;  // whose rows the kernel walks
+  int64_t images_per_slab = 0;
   Plan plan;
   KernelCode code;          // with notes
   double emit_seconds = 0;  // median, without notes, as layers compile
 
-  const TapTable& table() const { return tables->of(side); }
+  const TapTable& table() const { return layer->of(side); }
   int64_t chunks() const { return static_cast<int64_t>(plan.chunks.size()); }
 };
 
@@ -49,9 +41,8 @@ struct PassInspection {
   std::string reason;  // why there are no kernels
 };
 
-// `options` names batch, layout and pitch; its engine and runtime are replaced.
-std::vector<PassInspection> inspect_passes(const Mask& mask,
-                                           const std::shared_ptr<const TapTables>& tables,
+// `options` names batch, layout, pitch and image; its engine and runtime are replaced.
+std::vector<PassInspection> inspect_passes(const std::shared_ptr<const InspectedLayer>& layer,
                                            LayerOptions options, const MachineModel& machine,
                                            const std::vector<Pass>& passes);
 

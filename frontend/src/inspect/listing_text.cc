@@ -54,6 +54,14 @@ std::string hex_bytes(const KernelCode& code, const Instruction& instruction) {
   return fmt::format("{:<33}", text);
 }
 
+// What the number of a gathered stream is.
+std::string stream_legend(const KernelInspection& kernel) {
+  if (!kernel.layer->conv) return "stream";
+  const size_t planes = kernel.layer->conv->streams.source.planes.size();
+  if (planes == 1 || kernel.side == Pass::backward) return "channel";
+  return fmt::format("channel * {} + plane", planes);
+}
+
 // "row 3, " or, where rows share loads, "row 3 among rows 0 to 5, ".
 std::string row_title(int64_t row, const std::vector<Instruction>& instructions) {
   int64_t first = row;
@@ -78,7 +86,7 @@ std::string instruction_lines(const KernelInspection& kernel,
                               const std::vector<Instruction>& instructions, size_t count,
                               bool bytes) {
   const std::vector<std::string> notes =
-      annotate(instructions, kernel.table(), kernel.plan, kernel.side);
+      annotate(instructions, *kernel.layer, kernel.plan, kernel.side);
   std::set<int64_t> targets;
   for (const Instruction& instruction : instructions) {
     if (instruction.branch_target) targets.insert(*instruction.branch_target);
@@ -117,7 +125,7 @@ std::string arrays_text(const std::vector<Instruction>& instructions, Pass side)
 
 std::string taps_section(const KernelInspection& kernel, const Listing& listing,
                          const ReportOptions& options) {
-  std::string text = "taps (v: value index, s: stream)\n";
+  std::string text = fmt::format("taps (v: value index, s: {})\n", stream_legend(kernel));
   const std::vector<std::string> lines =
       wrap(rows_text(kernel.table(), listing, options.max_lines));
   const auto count = static_cast<int64_t>(lines.size());

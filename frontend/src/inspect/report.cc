@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "conv_arguments.h"
+
 namespace sparsejit::frontend {
 namespace {
 
@@ -73,6 +75,22 @@ std::string line_text(const char* name, const char* one, const LineSummary& summ
   return text + '\n';
 }
 
+// The grid that makes every tap a shift; see conv2d.h.
+std::string streams_text(const ConvStreams& streams, int64_t images_per_slab) {
+  const StreamGrid& grid = streams.grid;
+  std::string text = fmt::format(
+      "streams: row pitch {}, {} rows an image ({} floats), halo {} rows and {} columns, "
+      "{} images a slab\n",
+      grid.row_pitch, grid.image_rows, grid.image_pitch(), grid.halo_rows, grid.halo_columns,
+      images_per_slab);
+  if (streams.source.planes.size() == 1) return text;
+  for (const StreamPlane& plane : streams.source.planes) {
+    text += fmt::format("  plane ({},{}): {}x{} pixels of each channel\n", plane.row_phase,
+                        plane.column_phase, plane.rows, plane.columns);
+  }
+  return text;
+}
+
 std::string duration_text(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.1f} us", 1e6 * seconds)
                         : fmt::format("{:.2f} ms", 1e3 * seconds);
@@ -95,17 +113,30 @@ LineSummary summarize_rows(const TapTable& table) {
   return summary;
 }
 
-std::string mask_text(const Mask& mask, const TapTables& tables) {
-  return fmt::format("{:<10} {} x {} (out x in), {} stored, {:.2f}% sparse, hash {}\n", "mask",
-                     mask.rows(), mask.cols(), mask.nnz(), 100 * mask.sparsity(),
-                     short_name(mask.hash())) +
-         line_text("rows", "row", summarize_rows(tables.forward)) +
-         line_text("columns", "column", summarize_rows(tables.backward));
+std::string mask_text(const InspectedLayer& layer) {
+  const Mask& mask = layer.mask;
+  const std::string shape = layer.conv
+                                ? to_text(mask.shape()) + " (out x in of a group x kernel)"
+                                : fmt::format("{} x {} (out x in)", mask.rows(), mask.cols());
+  return fmt::format("{:<10} {}, {} stored, {:.2f}% sparse, hash {}\n", "mask", shape, mask.nnz(),
+                     100 * mask.sparsity(), short_name(mask.hash())) +
+         line_text("rows", "row", summarize_rows(layer.forward)) +
+         (layer.conv ? line_text("streams", "stream", summarize_rows(layer.backward))
+                     : line_text("columns", "column", summarize_rows(layer.backward)));
+}
+
+std::string conv_text(const InspectedConv& conv) {
+  const std::string geometry = to_text(conv.conv);
+  return fmt::format("{:<10} {} -> {}, {}\n", "images", to_text(conv.image),
+                     to_text(conv.streams.destination.size),
+                     geometry.empty() ? "stride 1, no padding" : geometry);
 }
 
 std::string plan_section(const KernelInspection& kernel) {
   const auto taps = static_cast<double>(kernel.table().size());
-  std::string text = "plan: " + to_text(kernel.plan) + '\n' + sizes_text(kernel);
+  std::string text = "plan: " + to_text(kernel.plan) + '\n';
+  if (kernel.layer->conv) text += streams_text(kernel.layer->conv->streams, kernel.images_per_slab);
+  text += sizes_text(kernel);
   text += fmt::format("  {:<12}{:>13} to emit", "time", duration_text(kernel.emit_seconds));
   if (taps > 0) text += fmt::format(", {:.1f} ns a tap", 1e9 * kernel.emit_seconds / taps);
   return text + " (median of 5)\n";

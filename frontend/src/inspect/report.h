@@ -33,7 +33,8 @@ struct LineSummary {
 
 LineSummary summarize_rows(const TapTable& table);
 
-std::string mask_text(const Mask& mask, const TapTables& tables);
+std::string mask_text(const InspectedLayer& layer);
+std::string conv_text(const InspectedConv& conv);          // geometry and sizes
 std::string plan_section(const KernelInspection& kernel);  // plan, sizes, compile time
 std::string histogram_section(const Histogram& histogram);
 // Taps and code of what `listing` chose; in listing_text.cc.

@@ -92,7 +92,7 @@ Json listing_json(const KernelInspection& kernel, const Listing& listing) {
     Json instructions = Json::array();
     const std::vector<Instruction> decoded = disassemble(kernel.code, piece.range);
     const std::vector<std::string> annotations =
-        annotate(decoded, kernel.table(), kernel.plan, kernel.side);
+        annotate(decoded, *kernel.layer, kernel.plan, kernel.side);
     for (size_t i = 0; i < decoded.size(); ++i) {
       instructions.push_back(instruction_json(decoded[i], annotations[i], kernel.code));
     }
@@ -111,6 +111,7 @@ Json kernel_json(const KernelInspection& kernel, const ListingChoice& choice) {
           {"rows", kernel.side == Pass::forward ? "outputs" : "inputs"},
           {"plan", plan_json(kernel.plan)},
           {"emit_ms", 1e3 * kernel.emit_seconds},
+          {"images_per_slab", kernel.images_per_slab},
           {"code_bytes", kernel.code.bytes.size()},
           {"chunks", chunks_json(kernel)},
           {"instructions", counts_json(histogram.mnemonics)},
@@ -121,12 +122,38 @@ Json kernel_json(const KernelInspection& kernel, const ListingChoice& choice) {
 
 }  // namespace
 
-Json mask_json(const Mask& mask, const TapTables& tables) {
-  return {{"rows", lines_json(summarize_rows(tables.forward))},
-          {"columns", lines_json(summarize_rows(tables.backward))},
-          {"nnz", mask.nnz()},
-          {"sparsity", mask.sparsity()},
-          {"hash", short_name(mask.hash())}};
+Json mask_json(const InspectedLayer& layer) {
+  const MaskShape& shape = layer.mask.shape();
+  Json json = {{"rows", lines_json(summarize_rows(layer.forward))},
+               {layer.conv ? "streams" : "columns", lines_json(summarize_rows(layer.backward))},
+               {"nnz", layer.mask.nnz()},
+               {"sparsity", layer.mask.sparsity()},
+               {"hash", short_name(layer.mask.hash())}};
+  if (layer.conv) json["shape"] = {shape.out, shape.in, shape.kernel_h, shape.kernel_w};
+  return json;
+}
+
+Json conv_json(const InspectedConv& conv) {
+  const Padding2d& padding = conv.conv.padding;
+  const StreamGrid& grid = conv.streams.grid;
+  Json planes = Json::array();
+  for (const StreamPlane& plane : conv.streams.source.planes) {
+    planes.push_back({{"row_phase", plane.row_phase},
+                      {"column_phase", plane.column_phase},
+                      {"rows", plane.rows},
+                      {"columns", plane.columns}});
+  }
+  const ImageSize& output = conv.streams.destination.size;
+  return {{"stride", {conv.conv.stride.h, conv.conv.stride.w}},
+          {"padding", {padding.top, padding.bottom, padding.left, padding.right}},
+          {"dilation", {conv.conv.dilation.h, conv.conv.dilation.w}},
+          {"groups", conv.conv.groups},
+          {"input", {conv.image.height, conv.image.width}},
+          {"output", {output.height, output.width}},
+          {"row_pitch", grid.row_pitch},
+          {"image_rows", grid.image_rows},
+          {"halo", {grid.halo_rows, grid.halo_columns}},
+          {"planes", planes}};
 }
 
 Json machine_json(const MachineModel& machine) {

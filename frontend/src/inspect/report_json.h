@@ -1,8 +1,9 @@
 // The report of `inspect` for programs: the same facts as the text, never shortened.
 //
-//     {"mask": {...}, "machine": {...}, "batch": 902,
+//     {"mask": {...}, "conv": {...} of a convolution, "machine": {...}, "batch": 902,
 //      "passes": [{"pass", "kernels": [
-//          {"kind", "rows": "outputs" | "inputs", "plan": {...}, "code_bytes", "chunks": [...],
+//          {"kind", "rows": "outputs" | "inputs", "plan": {...}, "images_per_slab",
+//           "code_bytes", "chunks": [...],
 //           "instructions": [...], "displacements": [...], "bad",
 //           "listing": {"row" | "chunk", "pieces": [{"chunk", "begin", "end",
 //                       "instructions": [{"at", "bytes", "text", "annotation", ...}]}]}}]}]}
@@ -17,7 +18,8 @@
 
 namespace sparsejit::frontend {
 
-nlohmann::ordered_json mask_json(const Mask& mask, const TapTables& tables);
+nlohmann::ordered_json mask_json(const InspectedLayer& layer);
+nlohmann::ordered_json conv_json(const InspectedConv& conv);
 nlohmann::ordered_json machine_json(const MachineModel& machine);
 nlohmann::ordered_json pass_json(const PassInspection& pass, const ListingChoice& choice);
 

@@ -1,5 +1,5 @@
-// ReLU and softmax cross-entropy over feature-major streams; see activations.h. Plain loops that
-// the compiler vectorises; the loss is summed in double, sample by sample.
+// Loops over the streams of feature maps, which the compiler vectorises; see activations.h. The
+// loss is summed in double, sample by sample.
 #include "train/activations.h"
 
 #include <algorithm>
@@ -7,18 +7,79 @@
 
 namespace sparsejit::frontend {
 
-void apply_relu(StreamMatrix& y, int64_t samples) {
-  for (int64_t feature = 0; feature < y.features(); ++feature) {
-    float* stream = y.stream(feature);
-    for (int64_t i = 0; i < samples; ++i) stream[i] = stream[i] > 0.0F ? stream[i] : 0.0F;
+namespace {
+
+// Independent partial sums, so that the loop runs in vector registers.
+constexpr int64_t kLanes = 16;
+
+int64_t channel_floats(ConstImageView view) { return view.images * view.height * view.width; }
+
+float sum_of(const float* values, int64_t count) {
+  float lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += values[i + lane];
+  }
+  float sum = 0.0F;
+  for (const float lane : lanes) sum += lane;
+  for (; i < count; ++i) sum += values[i];
+  return sum;
+}
+
+}  // namespace
+
+void add_bias(std::span<const float> bias, ImageView y) {
+  for (int64_t channel = 0; channel < y.channels; ++channel) {
+    float* values = y.data + channel * y.channel_stride;
+    const float start = bias[static_cast<size_t>(channel)];
+    for (int64_t i = 0; i < channel_floats(y); ++i) values[i] += start;
   }
 }
 
-void apply_relu_gradient(const StreamMatrix& y, StreamMatrix& dy, int64_t samples) {
-  for (int64_t feature = 0; feature < y.features(); ++feature) {
-    const float* output = y.stream(feature);
-    float* gradient = dy.stream(feature);
-    for (int64_t i = 0; i < samples; ++i) gradient[i] = output[i] > 0.0F ? gradient[i] : 0.0F;
+void sum_channels(ConstImageView dy, std::span<float> sums) {
+  for (int64_t channel = 0; channel < dy.channels; ++channel) {
+    sums[static_cast<size_t>(channel)] =
+        sum_of(dy.data + channel * dy.channel_stride, channel_floats(dy));
+  }
+}
+
+void apply_relu(ImageView y) {
+  for (int64_t channel = 0; channel < y.channels; ++channel) {
+    float* values = y.data + channel * y.channel_stride;
+    for (int64_t i = 0; i < channel_floats(y); ++i)
+      values[i] = values[i] <= 0.0F ? 0.0F : values[i];
+  }
+}
+
+void apply_relu_gradient(ConstImageView y, ImageView dy) {
+  for (int64_t channel = 0; channel < y.channels; ++channel) {
+    const float* output = y.data + channel * y.channel_stride;
+    float* gradient = dy.data + channel * dy.channel_stride;
+    for (int64_t i = 0; i < channel_floats(y); ++i) {
+      gradient[i] = output[i] <= 0.0F ? 0.0F : gradient[i];
+    }
+  }
+}
+
+void average_images(ConstImageView x, ImageView mean) {
+  const int64_t pixels = x.height * x.width;
+  const float share = 1.0F / static_cast<float>(pixels);
+  for (int64_t channel = 0; channel < x.channels; ++channel) {
+    const float* image = x.data + channel * x.channel_stride;
+    float* out = mean.data + channel * mean.channel_stride;
+    for (int64_t i = 0; i < x.images; ++i, image += pixels) out[i] = sum_of(image, pixels) * share;
+  }
+}
+
+void spread_gradient(ConstImageView d_mean, ImageView dx) {
+  const int64_t pixels = dx.height * dx.width;
+  const float share = 1.0F / static_cast<float>(pixels);
+  for (int64_t channel = 0; channel < dx.channels; ++channel) {
+    const float* from = d_mean.data + channel * d_mean.channel_stride;
+    float* image = dx.data + channel * dx.channel_stride;
+    for (int64_t i = 0; i < dx.images; ++i, image += pixels) {
+      std::fill(image, image + pixels, from[i] * share);
+    }
   }
 }
 

@@ -1,20 +1,30 @@
-// The elementwise parts of the network on feature-major activations: ReLU and the loss.
+// The elementwise parts of the network on feature maps: bias, ReLU, pooling and the loss.
 //
-// All run on one thread and in a fixed order. Only the first `samples` columns count.
+// All run on one thread and in a fixed order. Views are those of FeatureMaps: the images of one
+// channel follow each other without gaps. NaN passes through a ReLU and its gradient, as in
+// generated code.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "matrix.h"
+#include "sparsejit/tensor_view.h"
 
 namespace sparsejit::frontend {
 
-// y = max(y, 0)
-void apply_relu(StreamMatrix& y, int64_t samples);
+void add_bias(std::span<const float> bias, ImageView y);
+// sums[channel] = sum over images and pixels: the gradient of the bias.
+void sum_channels(ConstImageView dy, std::span<float> sums);
 
+// y = max(y, 0)
+void apply_relu(ImageView y);
 // dy = 0 where y, the ReLU's output, is 0.
-void apply_relu_gradient(const StreamMatrix& y, StreamMatrix& dy, int64_t samples);
+void apply_relu_gradient(ConstImageView y, ImageView dy);
+
+// mean, of one pixel an image, becomes the mean over each image of x; and the gradient of that.
+void average_images(ConstImageView x, ImageView mean);
+void spread_gradient(ConstImageView d_mean, ImageView dx);
 
 struct LossSum {
   double loss = 0;      // sum of -log(probability of the right class)

@@ -60,6 +60,17 @@ void append_image(const ImageSet& from, int64_t image, ImageSet& to) {
   ++to.count;
 }
 
+void gather_channel(const ImageSet& set, float pixel_scale, std::span<const int64_t> samples,
+                    float* channel) {
+  const int64_t features = set.features();
+  for (const int64_t sample : samples) {
+    const uint8_t* image = set.pixels.data() + sample * features;
+    for (int64_t i = 0; i < features; ++i) {
+      *channel++ = static_cast<float>(image[i]) * pixel_scale;
+    }
+  }
+}
+
 }  // namespace
 
 Dataset embedded_digits(int64_t classes) {
@@ -99,6 +110,8 @@ Dataset load_dataset(const std::string& folder, int64_t classes) {
 void gather_images(const ImageSet& set, float pixel_scale, std::span<const int64_t> samples,
                    StreamMatrix& input) {
   const int64_t features = set.features();
+  if (input.features() == 1) return gather_channel(set, pixel_scale, samples, input.stream(0));
+  SPARSEJIT_CHECK(input.features(), ==, features);
   const auto count = static_cast<int64_t>(samples.size());
   const uint8_t* images[kGatherSamples];
   for (int64_t first = 0; first < count; first += kGatherSamples) {

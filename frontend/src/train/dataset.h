@@ -40,7 +40,8 @@ Dataset embedded_digits(int64_t classes = 10);
 // and labels that are not below `classes`.
 Dataset load_dataset(const std::string& folder, int64_t classes = 10);
 
-// Writes the images `samples` straight into feature-major `input`: sample i becomes column i.
+// Writes the images `samples` straight into `input`: feature-major, sample i becomes column i; or,
+// where `input` is a single channel, one image after the other.
 void gather_images(const ImageSet& set, float pixel_scale, std::span<const int64_t> samples,
                    StreamMatrix& input);
 

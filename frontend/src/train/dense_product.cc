@@ -1,47 +1,42 @@
-// The dense LinearProduct: OpenBLAS on the full matrix, its gradient read at the stored positions.
+// The dense Product: OpenBLAS on the full weight, its gradient read at the stored positions.
 #include <algorithm>
 
-#include "dense_blas.h"
-#include "train/linear_product.h"
+#include "train/activations.h"
+#include "train/blas_conv.h"
+#include "train/product.h"
 
 namespace sparsejit::frontend {
 namespace {
 
-class DenseProduct final : public LinearProduct {
+class DenseProduct final : public Product {
  public:
-  DenseProduct(const Mask& mask, int threads) : threads_(threads) { store(mask); }
+  DenseProduct(const LayerSpec& layer, const Mask& mask, int threads)
+      : dense_(layer.shape, layer.conv), relu_(layer.relu), threads_(threads) {
+    store(mask);
+  }
 
-  void run_forward(ConstTensorView x, std::span<const float> values, std::span<const float> bias,
-                   TensorView y) override {
+  void run_forward(ConstImageView x, std::span<const float> values, std::span<const float> bias,
+                   ImageView y) override {
     for_each_stored([&](size_t position, size_t index) { weight_[position] = values[index]; });
     set_dense_threads(threads_);
-    dense_forward(shape(x), weight_.data(), x.data, x.feature_stride, y.data, y.feature_stride);
-    for (int64_t row = 0; row < y.features; ++row) {
-      float* stream = y.data + row * y.feature_stride;
-      const float start = bias[static_cast<size_t>(row)];
-      for (int64_t sample = 0; sample < y.batch; ++sample) stream[sample] += start;
-    }
+    dense_.run_forward(weight_.data(), x, y);
+    add_bias(bias, y);
+    if (relu_) apply_relu(y);
   }
 
-  void run_backward(ConstTensorView x, ConstTensorView dy, std::span<const float> /*values*/,
-                    TensorView dx, std::span<float> d_values, std::span<float> d_bias) override {
+  void run_backward(ConstImageView x, ConstImageView y, ImageView dy,
+                    std::span<const float> /*values*/, ImageView dx, std::span<float> d_values,
+                    std::span<float> d_bias) override {
+    if (relu_) apply_relu_gradient(y, dy);
     set_dense_threads(threads_);
-    if (!dx.empty()) {
-      dense_backward_input(shape(x), weight_.data(), dy.data, dy.feature_stride, dx.data,
-                           dx.feature_stride);
-    }
-    dense_backward_weight(shape(x), dy.data, dy.feature_stride, x.data, x.feature_stride,
-                          gradient_.data());
+    if (!dx.empty()) dense_.run_backward_input(weight_.data(), dy, dx);
+    dense_.run_backward_weight(x, dy, gradient_.data());
     for_each_stored([&](size_t position, size_t index) { d_values[index] = gradient_[position]; });
-    for (int64_t row = 0; row < dy.features; ++row) {
-      const float* stream = dy.data + row * dy.feature_stride;
-      float sum = 0.0F;
-      for (int64_t sample = 0; sample < dy.batch; ++sample) sum += stream[sample];
-      d_bias[static_cast<size_t>(row)] = sum;
-    }
+    sum_channels(dy, d_bias);
   }
 
-  std::span<const float> dense_gradient(ConstTensorView /*x*/, ConstTensorView /*dy*/) override {
+  std::span<const float> dense_gradient(ConstImageView /*x*/, ConstImageView /*y*/,
+                                        ImageView /*dy*/) override {
     return gradient_;
   }
 
@@ -55,8 +50,6 @@ class DenseProduct final : public LinearProduct {
   std::vector<KernelReport> report() const override { return {}; }
 
  private:
-  DenseShape shape(ConstTensorView x) const { return {mask_.rows(), mask_.cols(), x.batch}; }
-
   void store(const Mask& mask) {
     mask_ = mask;
     const auto positions = static_cast<size_t>(mask.rows() * mask.cols());
@@ -76,6 +69,8 @@ class DenseProduct final : public LinearProduct {
   }
 
   Mask mask_;
+  BlasConv dense_;
+  bool relu_;
   int threads_;
   std::vector<float> weight_;    // rows*cols, 0 where nothing is stored
   std::vector<float> gradient_;  // rows*cols
@@ -83,8 +78,8 @@ class DenseProduct final : public LinearProduct {
 
 }  // namespace
 
-std::unique_ptr<LinearProduct> make_dense_product(const Mask& mask, int threads) {
-  return std::make_unique<DenseProduct>(mask, threads);
+std::unique_ptr<Product> make_dense_product(const LayerSpec& layer, const Mask& mask, int threads) {
+  return std::make_unique<DenseProduct>(layer, mask, threads);
 }
 
 }  // namespace sparsejit::frontend

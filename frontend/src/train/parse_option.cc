@@ -75,6 +75,10 @@ double parse_real(std::string_view option, std::string_view text, LowerBound low
   return value;
 }
 
+Net parse_net(std::string_view option, std::string_view text) {
+  return parse_name(option, text, {Net::mlp, Net::cnn});
+}
+
 TrainEngine parse_engine(std::string_view option, std::string_view text) {
   return parse_name(
       option, text,

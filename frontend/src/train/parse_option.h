@@ -22,6 +22,7 @@ enum class LowerBound { zero_allowed, above_zero };
 // A number from 0 (or above it) and below `below`; "nan" is none.
 double parse_real(std::string_view option, std::string_view text, LowerBound lower, double below);
 
+Net parse_net(std::string_view option, std::string_view text);
 TrainEngine parse_engine(std::string_view option, std::string_view text);
 Method parse_method(std::string_view option, std::string_view text);
 

@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kMaxCount = 1'000'000'000;
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxClasses = 256;  // labels are bytes
+constexpr int64_t kMaxStride = 1024;
 constexpr double kMaxLearningRate = 1e6;
 
 // Adds an option whose text `parse(name, text)` turns into the target's value.
@@ -42,9 +43,9 @@ auto real(LowerBound lower, double below) {
   };
 }
 
-auto widths() {
-  return [](const std::string& name, const std::string& text) {
-    return parse_counts(name, text, 1, kMaxPositions);
+auto counts(int64_t most) {
+  return [=](const std::string& name, const std::string& text) {
+    return parse_counts(name, text, 1, most);
   };
 }
 
@@ -53,10 +54,22 @@ void add_network_options(CLI::App& command, TrainOptions& options) {
       ->type_name("FOLDER");
   add_parsed(command, "--classes", options.classes, count(2, kMaxClasses), "N",
              fmt::format("Number of classes ({})", options.classes));
-  add_parsed(command, "--hidden", options.hidden, widths(), "N,N,...",
-             fmt::format("Widths of the hidden layers ({})", fmt::join(options.hidden, ",")));
+  add_parsed(command, "--net", options.net, parse_net, "NAME",
+             fmt::format("Kind of network ({})\n"
+                         "mlp: linear layers\n"
+                         "cnn: 3x3 convolutions, mean of each channel, linear classifier",
+                         to_text(options.net)));
+  add_parsed(command, "--hidden", options.hidden, counts(kMaxPositions), "N,N,...",
+             fmt::format("mlp: widths of the hidden layers ({})", fmt::join(kDefaultHidden, ",")));
+  add_parsed(command, "--channels", options.channels, counts(kMaxPositions), "N,N,...",
+             fmt::format("cnn: output channels of two or more convolutions ({})",
+                         fmt::join(kDefaultChannels, ",")));
+  add_parsed(command, "--strides", options.strides, counts(kMaxStride), "N,N,...",
+             "cnn: stride of each convolution (1,2,1,2,...)");
   add_parsed(command, "--sparsity", options.sparsity, real(LowerBound::zero_allowed, 1.0), "SHARE",
-             fmt::format("Share of each hidden layer that is not stored ({})", options.sparsity));
+             fmt::format("Share of each hidden layer that is not stored ({});\n"
+                         "the first convolution stays full",
+                         options.sparsity));
   add_parsed(command, "--engine", options.engine, parse_engine, "NAME",
              fmt::format("What runs the hidden layers ({})\n"
                          "auto: measure generated code and interpreter, keep the faster\n"

@@ -1,7 +1,10 @@
 // Names of engines and methods, and the checks that need several options or the data.
 #include "train/train_options.h"
 
+#include <unistd.h>
+
 #include "sparsejit/error.h"
+#include "train/architecture.h"
 
 namespace sparsejit::frontend {
 namespace {
@@ -34,18 +37,28 @@ void validate_method(const TrainOptions& options) {
   }
 }
 
-void validate_sizes(const TrainOptions& options, int64_t features) {
-  int64_t cols = features;
-  for (const int64_t rows : options.hidden) {
-    if (rows > kMaxPositions / cols) {
-      throw_error("--hidden: {} units on {} inputs are too many; expected at most {} weights", rows,
-                  cols, kMaxPositions);
-    }
-    cols = rows;
+// An activation and its gradient for every pixel of every layer.
+void validate_memory(const TrainOptions& options, const std::vector<LayerSpec>& layers) {
+  double needed = 0;
+  for (const LayerSpec& layer : layers) {
+    const auto floats = static_cast<double>(layer.shape.out * layer.output.height) *
+                        static_cast<double>(layer.output.width);
+    needed += 2.0 * sizeof(float) * floats * static_cast<double>(options.batch);
+  }
+  const double physical =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed > physical) {
+    constexpr double kGib = 1 << 30;
+    throw_error(
+        "--batch: {} images need about {:.1f} GiB of activations in the network {}; expected at "
+        "most the {:.1f} GiB of this machine",
+        options.batch, needed / kGib, to_text(layers), physical / kGib);
   }
 }
 
 }  // namespace
+
+const char* to_text(Net net) { return net == Net::mlp ? "mlp" : "cnn"; }
 
 const char* to_text(TrainEngine engine) {
   switch (engine) {
@@ -85,7 +98,7 @@ void validate_options(const TrainOptions& options, const Dataset& data) {
                 options.batch, data.train.count, data.name);
   }
   validate_method(options);
-  validate_sizes(options, data.train.features());
+  validate_memory(options, plan_layers(options, {data.train.rows, data.train.cols}));
 }
 
 }  // namespace sparsejit::frontend

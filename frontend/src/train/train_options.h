@@ -21,10 +21,16 @@ enum class TrainEngine { automatic, jit, interpreted, dense };
 // where the dense gradient is largest. set: drop the smallest, grow at random.
 enum class Method { fixed, gmp, rigl, set };
 
+// mlp: linear layers. cnn: 3x3 convolutions, see architecture.h.
+enum class Net { mlp, cnn };
+
+const char* to_text(Net net);             // "mlp", "cnn"
 const char* to_text(TrainEngine engine);  // "auto", "jit", "interpreted", "dense"
 const char* to_text(Method method);       // "fixed", "gmp", "rigl", "set"
 
 inline constexpr double kDefaultUpdateFraction = 0.3;
+inline const std::vector<int64_t> kDefaultHidden = {1024, 1024};
+inline const std::vector<int64_t> kDefaultChannels = {32, 64, 64};
 
 // Most positions (rows times columns) of one weight matrix; its dense form takes 4 bytes each.
 inline constexpr int64_t kMaxPositions = int64_t{1} << 28;
@@ -32,7 +38,10 @@ inline constexpr int64_t kMaxPositions = int64_t{1} << 28;
 struct TrainOptions {
   std::optional<std::string> data;  // folder; none: the embedded digits
   int64_t classes = 10;
-  std::vector<int64_t> hidden = {1024, 1024};
+  Net net = Net::mlp;
+  std::vector<int64_t> hidden;    // mlp; empty: kDefaultHidden
+  std::vector<int64_t> channels;  // cnn; empty: kDefaultChannels
+  std::vector<int64_t> strides;   // cnn, one a convolution; empty: see architecture.h
   double sparsity = 0.95;
   Method method = Method::rigl;
   TrainEngine engine = TrainEngine::automatic;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "dense_blas.h"
+#include "train/architecture.h"
 #include "train/units.h"
 
 namespace sparsejit::frontend {
@@ -56,10 +57,10 @@ std::string describe_run(const Dataset& data, const TrainOptions& options,
                          const MaskSchedule& schedule) {
   std::string text = fmt::format(
       "{}: {} training and {} test images of {}x{} pixels, {} classes\n"
-      "network {}-{}-{}, hidden layers {:.4g}% sparse, engine {}, {}, seed {}\n"
+      "network {}, hidden layers {:.4g}% sparse, engine {}, {}, seed {}\n"
       "{} epochs of {} steps, method {}",
       data.name, data.train.count, data.test.count, data.train.rows, data.train.cols, data.classes,
-      data.train.features(), fmt::join(options.hidden, "-"), data.classes, 100.0 * options.sparsity,
+      to_text(plan_layers(options, {data.train.rows, data.train.cols})), 100.0 * options.sparsity,
       to_text(options.engine), threads_text(options.threads), options.seed, options.epochs,
       steps_per_epoch(options, data), to_text(options.method));
   if (schedule.updates > 0) {

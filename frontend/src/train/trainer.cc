@@ -40,7 +40,8 @@ class Run {
         steps_(steps_per_epoch(options, data)),
         schedule_(schedule),
         runtime_(runtime_options(options, observer)),
-        network_(options, engine, schedule_.initial_sparsity, data.train.features(), runtime_) {
+        network_(options, engine, schedule_.initial_sparsity, {data.train.rows, data.train.cols},
+                 runtime_) {
     result_.engine = engine;
   }
 
@@ -111,6 +112,7 @@ class Run {
 
   void change_masks(int64_t update, int64_t steps_done, int64_t samples) {
     for (size_t layer = 0; layer < network_.hidden_layers(); ++layer) {
+      if (!network_.spec(layer).pruned) continue;
       const Stopwatch watch;
       std::span<const float> gradient;
       if (schedule_.method == Method::rigl) gradient = network_.dense_gradient(layer, samples);

@@ -1,8 +1,8 @@
 // Mask: which weights of a layer are stored. Pattern only, no values.
 //
-// A mask is immutable and cheap to copy (shared storage). Rows are output units or channels. Stored weights
-// are numbered in row-major order of the mask; that number is the weight's *value index*, so an
-// array of values is exactly `weight[mask]` in NumPy or PyTorch.
+// A mask is immutable and cheap to copy (shared storage). Rows are output units or channels. Stored
+// weights are numbered in row-major order of the mask; that number is the weight's *value index*,
+// so an array of values is exactly `weight[mask]` in NumPy or PyTorch.
 //
 //     dense 0/1          row_begin      columns
 //     [ 1 0 1 ]          0 2 3          0 2 | 1          value indices: 0 1 | 2

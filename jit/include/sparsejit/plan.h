@@ -104,8 +104,8 @@ struct TapRange {
 // The taps of one row that gather from one block of the plan.
 TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32_t block);
 
-// Accumulate, stream family: a row without taps in `block` is left as it is, unless the block is the
-// first, which starts the sum, or the last and there is a ReLU to apply.
+// Accumulate, stream family: a row without taps in `block` is left as it is, unless the block is
+// the first, which starts the sum, or the last and there is a ReLU to apply.
 bool skips_row(const Plan& plan, TapRange taps, int32_t block);
 
 // Longest stream the resident family of any engine takes, in vectors.

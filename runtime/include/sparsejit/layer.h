@@ -88,8 +88,8 @@ struct MaskChange {
 struct KernelReport {
   Pass pass = Pass::forward;
   bool want_dx = true;  // backward
-  int64_t batch = 0;  // samples or images
-  ImageSize image{};  // input of a convolution
+  int64_t batch = 0;    // samples or images
+  ImageSize image{};    // input of a convolution
   // Images whose streams are laid end to end: one where they are used in place or large, more where
   // small ones are merged. Of a linear layer: samples of a panel.
   int64_t images_per_slab = 0;

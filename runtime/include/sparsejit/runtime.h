@@ -13,8 +13,15 @@
 
 namespace sparsejit {
 
+// Runs task(0) ... task(count - 1), each once, in any order and on any threads, and returns when
+// all are done. Tasks do not throw and do not wait for each other.
+using Executor = std::function<void(int count, const std::function<void(int)>& task)>;
+
 struct RuntimeOptions {
   int threads = 0;  // threads that execute a layer, the caller's included; 0: all cores
+  // The caller's threads instead of the runtime's own, to live inside an OpenMP or TBB program:
+  // work is cut into `threads` tasks and handed over. Empty: a pool of the runtime.
+  Executor executor{};
   int64_t code_budget_bytes = int64_t{256} << 20;  // code kept in memory; 0: generate none
   // Receives one line for each thing worth a warning; the library itself never prints.
   std::function<void(const std::string&)> log{};

@@ -67,16 +67,16 @@ using ConstImageView = BasicImageView<const float>;
 // Contiguous NCHW: data[((image * channels + channel) * height + row) * width + column].
 template <typename T>
 BasicImageView<T> nchw(T* data, int64_t images, int64_t channels, int64_t height, int64_t width) {
-  return {data,           images,     channels, height, width, channels * height * width,
-          height * width, width,      1};
+  return {data,           images, channels, height, width, channels * height * width,
+          height * width, width,  1};
 }
 
 // Contiguous channels-last: data[((image * height + row) * width + column) * channels + channel].
 template <typename T>
 BasicImageView<T> channels_last(T* data, int64_t images, int64_t channels, int64_t height,
                                 int64_t width) {
-  return {data, images, channels, height, width, height * width * channels, 1, width * channels,
-          channels};
+  return {data, images,           channels, height, width, height * width * channels,
+          1,    width * channels, channels};
 }
 
 }  // namespace sparsejit

@@ -1,5 +1,5 @@
 // Temporary file and rename; see output_file.h.
-#include "bench/output_file.h"
+#include "output_file.h"
 
 #include <unistd.h>
 

@@ -1,0 +1,144 @@
+// The networks, block by block; see suite.h.
+#include "bench/suite.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sparsejit::frontend {
+namespace {
+
+constexpr int64_t kClasses = 1000;
+constexpr int64_t kStages = 4;
+constexpr int64_t kFirstWidth = 64;
+
+Workload conv_layer(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t image) {
+  Workload layer = linear_layer(in, out);
+  layer.conv = ConvGeometry{
+      .kernel = kernel, .conv = {.stride = stride, .padding = kernel / 2}, .image = {image, image}};
+  return layer;
+}
+
+// Collects layers; equal ones are counted.
+struct LayerList {
+  std::vector<Workload> layers;
+
+  void add(const Workload& layer) {
+    const auto same = [&](Workload known) {
+      known.occurrences = layer.occurrences;
+      return known == layer;
+    };
+    const auto found = std::find_if(layers.begin(), layers.end(), same);
+    if (found == layers.end()) {
+      layers.push_back(layer);
+    } else {
+      found->occurrences += layer.occurrences;
+    }
+  }
+};
+
+// What a stage of a ResNet starts from, and what its blocks turn it into.
+struct Block {
+  int64_t in = 0;
+  int64_t width = 0;  // of its 3x3
+  int64_t out = 0;
+  int64_t stride = 1;
+  int64_t image = 0;  // at its input
+};
+
+void add_basic_block(LayerList& list, const Block& block) {
+  const int64_t small = block.image / block.stride;
+  list.add(conv_layer(block.in, block.width, 3, block.stride, block.image));
+  list.add(conv_layer(block.width, block.out, 3, 1, small));
+}
+
+void add_bottleneck(LayerList& list, const Block& block) {
+  const int64_t small = block.image / block.stride;
+  list.add(conv_layer(block.in, block.width, 1, 1, block.image));
+  list.add(conv_layer(block.width, block.width, 3, block.stride, block.image));
+  list.add(conv_layer(block.width, block.out, 1, 1, small));
+}
+
+// `expansion`: channels of a block's output for each of its 3x3.
+std::vector<Workload> list_resnet(const std::array<int64_t, kStages>& blocks, int64_t expansion,
+                                  void (*add_block)(LayerList&, const Block&)) {
+  LayerList list;
+  Workload first = conv_layer(3, kFirstWidth, 7, 2, 224);
+  first.want_dx = false;
+  list.add(first);
+  Block block{.in = kFirstWidth, .width = kFirstWidth, .image = 56};  // after the pooling
+  for (int64_t stage = 0; stage < kStages; ++stage) {
+    block.width = kFirstWidth << stage;
+    block.out = block.width * expansion;
+    block.stride = stage == 0 ? 1 : 2;
+    for (int64_t i = 0; i < blocks[stage]; ++i) {
+      add_block(list, block);
+      if (block.stride != 1 || block.in != block.out) {
+        list.add(conv_layer(block.in, block.out, 1, block.stride, block.image));
+      }
+      block.image /= block.stride;
+      block.in = block.out;
+      block.stride = 1;
+    }
+  }
+  list.add(linear_layer(block.in, kClasses));
+  return list.layers;
+}
+
+// Query, key, value and output projections, and the two layers of the feed-forward part.
+std::vector<Workload> list_bert() {
+  constexpr int64_t kEncoders = 12;
+  constexpr int64_t kWidth = 768;
+  std::vector<Workload> layers = {linear_layer(kWidth, kWidth), linear_layer(kWidth, 4 * kWidth),
+                                  linear_layer(4 * kWidth, kWidth)};
+  layers[0].occurrences = 4 * kEncoders;
+  layers[1].occurrences = kEncoders;
+  layers[2].occurrences = kEncoders;
+  return layers;
+}
+
+}  // namespace
+
+const char* to_text(Suite suite) {
+  switch (suite) {
+    case Suite::resnet18:
+      return "resnet18";
+    case Suite::resnet50:
+      return "resnet50";
+    case Suite::bert:
+      return "bert";
+    case Suite::paper:
+      return "paper";
+  }
+  return "?";
+}
+
+int64_t default_batch(Suite suite) { return suite == Suite::bert ? 512 : 16; }
+
+std::vector<Workload> list_network(Suite suite, int64_t batch, double sparsity) {
+  std::vector<Workload> layers = suite == Suite::bert ? list_bert()
+                                 : suite == Suite::resnet18
+                                     ? list_resnet({2, 2, 2, 2}, 1, add_basic_block)
+                                     : list_resnet({3, 4, 6, 3}, 4, add_bottleneck);
+  for (Workload& layer : layers) {
+    layer.batch = batch;
+    layer.sparsity = sparsity;
+  }
+  return layers;
+}
+
+std::vector<Workload> list_paper_workloads() {
+  const std::vector<double> sparsities = {0.8, 0.9, 0.95, 0.98, 0.99};
+  // The paper's large input has 32 images; four take an eighth of the memory and are as many
+  // vectors a row.
+  return list_workloads({{{linear_layer(768, 3072)}, {902}, sparsities},
+                         {{conv_layer(128, 256, 3, 1, 7)}, {8}, sparsities},
+                         {{conv_layer(128, 256, 3, 1, 244)}, {4}, sparsities}});
+}
+
+bool is_inner_convolution(const Workload& workload) {
+  if (!workload.conv) return false;
+  const PerAxis kernel = workload.conv->kernel;
+  return kernel == PerAxis(1) || kernel == PerAxis(3);
+}
+
+}  // namespace sparsejit::frontend

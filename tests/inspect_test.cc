@@ -1,0 +1,103 @@
+// inspect: the sections of a report for layers small enough to read, and its options.
+#include <gtest/gtest.h>
+
+#include "inspect/inspect_options.h"
+#include "inspect/inspection.h"
+#include "inspect/report.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+#include "support/plans.h"
+
+namespace sparsejit::test {
+namespace {
+
+using namespace frontend;
+
+// Without sizes of code in bytes and times.
+std::string stable_part(const std::string& plan) { return plan.substr(0, plan.find("sizes\n")); }
+
+std::string report_text(const std::shared_ptr<const InspectedLayer>& layer,
+                        const LayerOptions& options, const std::vector<Pass>& passes) {
+  std::string text = mask_text(*layer);
+  if (layer->conv) text += conv_text(*layer->conv);
+  for (const PassInspection& pass : inspect_passes(layer, options, made_up_machine(), passes)) {
+    for (const KernelInspection& kernel : pass.kernels) {
+      const ReportOptions all{.max_lines = 0};
+      const Listing listing = list_code(kernel, {});
+      text += "\n==== " + std::string(to_text(pass.pass)) + ", " + to_text(kernel.plan.kind) +
+              '\n' + stable_part(plan_section(kernel)) + taps_section(kernel, listing, all) +
+              listing_section(kernel, listing, all);
+    }
+  }
+  return text;
+}
+
+std::string conv_report(const Mask& mask, const Conv2d& conv, ImageSize image) {
+  const auto layer = std::make_shared<const InspectedLayer>(mask, conv, image);
+  LayerOptions options;
+  options.batch = 2;
+  options.image = image;
+  return report_text(layer, options, {Pass::forward, Pass::backward});
+}
+
+TEST(InspectText, Convolution) {
+  const Mask mask = Mask::random({2, 2, 3, 3}, 0.7, 3);
+  expect_golden("inspect_conv.txt", conv_report(mask, {.padding = 1}, {5, 4}));
+}
+
+TEST(InspectText, ConvolutionWithPlanes) {
+  const Mask mask = Mask::random({2, 2, 3, 3}, 0.7, 3);
+  expect_golden("inspect_conv_stride.txt", conv_report(mask, {.stride = 2, .padding = 1}, {6, 6}));
+}
+
+TEST(InspectText, WeightsOfGroupsKeepTheirOwnChannelNumbers) {
+  const InspectedLayer layer(Mask::random({4, 1, 2, 2}, 0.0, 1), {.groups = 4}, {3, 3});
+  EXPECT_EQ(layer.weight_name(0), "W[0,0,0,0]");
+  EXPECT_EQ(layer.weight_name(14), "W[3,0,1,0]");
+  EXPECT_EQ(layer.input_name(3, false), "channel 3");
+}
+
+template <typename Change>
+void expect_rejected(Change change, std::initializer_list<std::string> fragments) {
+  InspectOptions options;
+  options.conv = "4x6x3x3";
+  options.sparsity = "0.5";
+  options.image = "7x7";
+  validate_options(options);
+  change(options);
+  expect_error(
+      [&] {
+        validate_options(options);
+        make_layer(options);
+      },
+      fragments);
+}
+
+TEST(InspectOptions, OfConvolutionsAreChecked) {
+  expect_rejected([](auto& o) { o.image = ""; }, {"--image", "7x7"});
+  expect_rejected([](auto& o) { o.image = "1x1"; }, {"1x1", "empty"});
+  expect_rejected([](auto& o) { o.random = "4x6"; }, {"--random 4x6", "--conv 4x6x3x3"});
+  expect_rejected([](auto& o) { o.smtx_conv = "4x3x3"; }, {"--smtx-conv", "4x3x3"});
+  expect_rejected([](auto& o) { o.sparsity = ""; }, {"--conv", "--sparsity"});
+  expect_rejected([](auto& o) { o.pitch = 512; }, {"--pitch", "512"});
+  expect_rejected([](auto& o) { o.geometry.groups = "3"; }, {"--groups", "3", "4"});
+  expect_rejected([](auto& o) { o.geometry.groups = "4"; }, {"groups", "4", "6"});
+  expect_rejected(
+      [](auto& o) {
+        o.conv = "";
+        o.random = "4x6";
+      },
+      {"--image", "7x7", "--conv"});
+}
+
+TEST(InspectOptions, GroupsShareTheInputChannels) {
+  InspectOptions options;
+  options.conv = "4x6x3x3";
+  options.sparsity = "0.5";
+  options.image = "7x7";
+  options.geometry.groups = "2";
+  EXPECT_EQ(make_layer(options).mask.shape(), (MaskShape{6, 2, 3, 3}));
+}
+
+}  // namespace
+}  // namespace sparsejit::test
