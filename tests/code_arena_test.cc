@@ -251,7 +251,10 @@ TEST_F(CodeArenaFork, FrozenArenasAreUnmappedWhenEmpty) {
   expect_in_child([] { return true; });
   const RangePtr fresh = publish(*memory_, 5);
   EXPECT_EQ(memory_->stats().arenas, 2);
+  ranges_.resize(1);
+  EXPECT_EQ(memory_->held_bytes(), 11 * kPage) << "freed, but a child may be running it";
   ranges_.clear();
+  EXPECT_EQ(memory_->held_bytes(), kPage);
   EXPECT_EQ(memory_->stats().arenas, 1);
   EXPECT_EQ(memory_->stats().frozen_arenas, 0);
 }

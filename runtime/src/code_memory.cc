@@ -116,15 +116,18 @@ std::unique_ptr<const CodeRange> CodeMemory::range_in(CodeArena& arena, int64_t 
 }
 
 void CodeMemory::release(CodeArena* arena, const uint8_t* begin, int64_t size) {
-  held_bytes_ -= size;
   if (arena == nullptr) {
+    held_bytes_ -= size;
     private_bytes_ -= size;
     unmap_code(begin, size);
     return;
   }
   const std::lock_guard lock(arena_mutex);
   const int64_t offset = begin - arena->file->begin();
-  if (arena->opened_at_fork == forks) {
+  if (arena->opened_at_fork != forks) {
+    arena->stale_bytes += size;
+  } else {
+    held_bytes_ -= size;
     if (options_.freed == FreedCode::poisoned) {
       poison(*arena->file, offset, size);
     } else {
@@ -144,6 +147,7 @@ void CodeMemory::drop_if_empty(CodeArena* arena) {
       });
   const bool useful = arena->opened_at_fork == forks && arena->file->size() == kArenaBytes;
   if (useful && !spare_exists) return;
+  held_bytes_ -= arena->stale_bytes;
   arenas_.remove_if([&](const CodeArena& other) { return &other == arena; });
 }
 

@@ -16,8 +16,8 @@
 //
 // After a fork parent and child share the pages of the arenas. Both then only run and forget what
 // is there, and open new arenas for new kernels: such *frozen* arenas are neither written to nor
-// emptied in part, and are unmapped when their last kernel goes. Thread-safe, and usable in a child
-// whatever other threads of the parent were doing here.
+// emptied in part, count as held in full, and are unmapped when their last kernel goes.
+// Thread-safe, and usable in a child whatever other threads of the parent were doing here.
 #pragma once
 
 #include <atomic>
@@ -41,6 +41,7 @@ struct CodeArena {
   std::unique_ptr<CodeFile> file;
   FreeList space;
   uint64_t opened_at_fork;  // frozen once the process has forked more often than this
+  int64_t stale_bytes = 0;  // freed after that: still held, a child may be running it
 };
 
 // Owns executable memory; freed with the last reference to it. Keeps its CodeMemory alive.
@@ -89,7 +90,7 @@ struct CodeMemoryOptions {
 };
 
 struct CodeMemoryStats {
-  int64_t held_bytes = 0;  // of the ranges in existence, whole pages
+  int64_t held_bytes = 0;  // memory: ranges in existence, in whole pages, and what is stale
   int64_t arenas = 0;
   int64_t frozen_arenas = 0;  // of these
   int64_t mapped_bytes = 0;   // address space of arenas and private mappings
