@@ -44,8 +44,7 @@ class GdbJit : public ::testing::Test {
   }
 };
 
-// Functions of an object, at the addresses a debugger gives them.
-std::vector<Symbol> read_object(const char* object) {
+std::map<std::string, Elf64_Shdr> read_sections(const char* object) {
   Elf64_Ehdr header;
   std::memcpy(&header, object, sizeof(header));
   EXPECT_EQ(std::memcmp(header.e_ident, ELFMAG, SELFMAG), 0);
@@ -55,9 +54,14 @@ std::vector<Symbol> read_object(const char* object) {
   const char* names = object + sections[header.e_shstrndx].sh_offset;
   std::map<std::string, Elf64_Shdr> by_name;
   for (const Elf64_Shdr& section : sections) by_name[names + section.sh_name] = section;
-  EXPECT_TRUE(by_name.contains(".eh_frame"));
+  return by_name;
+}
+
+// Functions of an object, at the addresses a debugger gives them.
+std::vector<Symbol> read_object(const char* object) {
+  std::map<std::string, Elf64_Shdr> by_name = read_sections(object);
   const Elf64_Shdr& table = by_name[".symtab"];
-  const char* strings = object + sections[table.sh_link].sh_offset;
+  const char* strings = object + by_name[".strtab"].sh_offset;
   std::vector<Symbol> symbols;
   for (uint64_t at = sizeof(Elf64_Sym); at < table.sh_size; at += sizeof(Elf64_Sym)) {
     Elf64_Sym symbol;
@@ -83,6 +87,29 @@ TEST(ElfObject, DescribesTheSymbols) {
     EXPECT_EQ(symbols[i].size, static_cast<uint64_t>(wanted[i].size));
     EXPECT_EQ(symbols[i].name, wanted[i].name);
   }
+}
+
+// gdb guesses well for functions without a stack, so its backtrace alone would not show a mistake.
+TEST(ElfObject, CallFrameInformationCoversTheKernel) {
+  const auto* code = reinterpret_cast<const uint8_t*>(uintptr_t{0x7f0000001000});
+  const std::vector<int64_t> chunk_begin = {0, 100, 256};
+  const std::string object = make_elf_object(
+      chunk_symbols(small_mask(), Pass::forward, KernelKind::products, code, chunk_begin));
+  const Elf64_Shdr section = read_sections(object.data())[".eh_frame"];
+  const std::string frames = object.substr(section.sh_offset, section.sh_size);
+  const auto field = [&](size_t at, auto value) {
+    std::memcpy(&value, &frames[at], sizeof(value));
+    return value;
+  };
+  ASSERT_EQ(frames.size(), 60U) << "what is common, one function, the end";
+  EXPECT_EQ(field(0, uint32_t{}), 20U);
+  EXPECT_EQ(field(4, uint32_t{}), 0U) << "what is common";
+  EXPECT_EQ(frames.substr(13, 5), "\x0C\x07\x08\x90\x01") << "cfa = rsp + 8, rip at cfa - 8";
+  EXPECT_EQ(field(24, uint32_t{}), 28U);
+  EXPECT_EQ(field(28, uint32_t{}), 28U) << "back to what is common";
+  EXPECT_EQ(field(32, uint64_t{}), reinterpret_cast<uint64_t>(code));
+  EXPECT_EQ(field(40, uint64_t{}), 256U);
+  EXPECT_EQ(field(56, uint32_t{}), 0U) << "the end";
 }
 
 TEST_F(GdbJit, WithoutTheVariableThereIsNoList) {

@@ -3,7 +3,7 @@
 
 #include "profiling/elf_object.h"
 
-// Names and layout are gdb's.
+// Names and layout are gdb's. NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 
 struct jit_code_entry {
@@ -27,6 +27,7 @@ __attribute__((noinline, weak, used)) void __jit_debug_register_code() {
 __attribute__((weak, used)) jit_descriptor __jit_debug_descriptor = {1, 0, nullptr, nullptr};
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace sparsejit {
 namespace {
