@@ -1,89 +1,172 @@
+// See code_memory.h.
 #include "code_memory.h"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
+#include <pthread.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <mutex>
 
 namespace sparsejit {
 namespace {
 
-constexpr int64_t kHugePage = int64_t{2} << 20;
+// Most layers' kernels take 10 KiB to 1 MiB. Address space costs nothing until it is written.
+constexpr int64_t kArenaBytes = int64_t{8} << 20;
+constexpr uint8_t kPoison = 0xCC;  // int3
 
-// A writable mapping; large ones start at a huge page boundary so that the kernel can use one.
-uint8_t* map_writable(int64_t size) {
-  const int64_t slack = size >= kHugePage ? kHugePage : 0;
-  void* memory =
-      mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  auto* begin = static_cast<uint8_t*>(memory);
-  if (slack == 0) return begin;
-  const int64_t lead = (kHugePage - reinterpret_cast<intptr_t>(begin) % kHugePage) % kHugePage;
-  if (lead > 0) munmap(begin, lead);
-  if (slack > lead) munmap(begin + lead + size, slack - lead);
-  madvise(begin + lead, size, MADV_HUGEPAGE);
-  return begin + lead;
+// One lock for all arenas of the process, held by whoever forks: a child never finds it taken or
+// an arena half changed.
+std::mutex arena_mutex;
+uint64_t forks = 0;  // guarded by arena_mutex
+
+void before_fork() {
+  arena_mutex.lock();
+  ++forks;
+}
+void after_fork() { arena_mutex.unlock(); }
+
+// False (no memory for the handlers): arenas would be written to on both sides of a fork.
+bool forks_are_seen() {
+  static const bool registered = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+  return registered;
 }
 
-PublishResult refused(const char* what) {
-  return {.range = nullptr,
-          .reason = fmt::format("no executable memory: {}: {}", what, std::strerror(errno))};
-}
+int64_t round_up(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-PublishResult publish_by_protection(std::span<const uint8_t> bytes, int64_t size) {
-  uint8_t* memory = map_writable(size);
-  if (memory == nullptr) return refused("mmap");
-  std::memcpy(memory, bytes.data(), bytes.size());
-  if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0) {
-    const PublishResult result = refused("mprotect to read-execute");
-    munmap(memory, size);
-    return {.range = nullptr, .reason = result.reason};
+void poison(CodeFile& file, int64_t offset, int64_t size) {
+  std::array<uint8_t, 4096> block;
+  block.fill(kPoison);
+  for (int64_t at = 0; at < size; at += static_cast<int64_t>(block.size())) {
+    file.write(offset + at, block);
   }
-  return {.range = std::make_unique<CodeRange>(memory, size), .reason = {}};
-}
-
-// The writable view is gone before the executable one exists.
-PublishResult publish_by_memory_file(std::span<const uint8_t> bytes, int64_t size) {
-  const int file = memfd_create("sparsejit-code", MFD_CLOEXEC);
-  if (file < 0) return refused("memfd_create");
-  PublishResult result;
-  void* writable = MAP_FAILED;
-  if (ftruncate(file, size) == 0) {
-    writable = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  }
-  if (writable == MAP_FAILED) {
-    result = refused("memory file");
-  } else {
-    std::memcpy(writable, bytes.data(), bytes.size());
-    munmap(writable, size);
-    void* code = mmap(nullptr, size, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
-    if (code == MAP_FAILED) {
-      result = refused("mmap of a memory file to execute");
-    } else {
-      result.range = std::make_unique<CodeRange>(static_cast<const uint8_t*>(code), size);
-    }
-  }
-  close(file);
-  return result;
 }
 
 }  // namespace
 
-CodeRange::~CodeRange() { munmap(const_cast<uint8_t*>(begin_), size_); }
+CodeRange::~CodeRange() { owner_->release(arena_, begin_, size_); }
 
 // Large kernels take whole huge pages.
 int64_t published_size(int64_t bytes) {
-  const int64_t page = bytes >= kHugePage ? kHugePage : sysconf(_SC_PAGESIZE);
-  return (bytes + page - 1) / page * page;
+  return round_up(bytes, bytes >= kHugePage ? kHugePage : sysconf(_SC_PAGESIZE));
 }
 
-PublishResult publish_code(std::span<const uint8_t> bytes) {
+std::shared_ptr<CodeMemory> CodeMemory::create(CodeMemoryOptions options) {
+  return std::shared_ptr<CodeMemory>(new CodeMemory(options));
+}
+
+PublishResult CodeMemory::publish(std::span<const uint8_t> bytes) {
   const int64_t size = published_size(static_cast<int64_t>(bytes.size()));
-  PublishResult result = publish_by_protection(bytes, size);
+  const bool arena_first = size < kHugePage && !options_.prefer_private;
+  PublishResult result =
+      arena_first ? publish_in_arena(bytes, size) : publish_privately(bytes, size);
   if (result.range != nullptr) return result;
-  return publish_by_memory_file(bytes, size);
+  return arena_first ? publish_privately(bytes, size) : publish_in_arena(bytes, size);
+}
+
+PublishResult CodeMemory::publish_privately(std::span<const uint8_t> bytes, int64_t size) {
+  MappedCode mapped = map_private_code(bytes, size);
+  if (mapped.begin == nullptr) return {.range = nullptr, .reason = std::move(mapped.reason)};
+  private_bytes_ += size;
+  held_bytes_ += size;
+  return {.range = std::make_unique<CodeRange>(shared_from_this(), nullptr, mapped.begin, size),
+          .reason = {}};
+}
+
+// Written outside the lock: nobody else knows the range yet.
+PublishResult CodeMemory::publish_in_arena(std::span<const uint8_t> bytes, int64_t size) {
+  PublishResult result;
+  CodeArena* arena = nullptr;
+  result.range = allocate(size, arena, result.reason);
+  if (result.range == nullptr) return result;
+  if (!arena->file->write(result.range->begin() - arena->file->begin(), bytes)) {
+    result.range = nullptr;
+    result.reason = "no executable memory: the system has no memory left for code";
+  }
+  return result;
+}
+
+// The oldest arena with room is taken, so that younger ones run empty.
+std::unique_ptr<const CodeRange> CodeMemory::allocate(int64_t size, CodeArena*& arena,
+                                                      std::string& reason) {
+  if (!forks_are_seen()) {
+    reason = "no executable memory: pthread_atfork failed";
+    return nullptr;
+  }
+  const std::lock_guard lock(arena_mutex);
+  for (CodeArena& known : arenas_) {
+    if (known.opened_at_fork != forks) continue;
+    const std::optional<int64_t> offset = known.space.allocate(size);
+    if (!offset.has_value()) continue;
+    arena = &known;
+    return range_in(known, *offset, size);
+  }
+  std::unique_ptr<CodeFile> file =
+      CodeFile::open(std::max(kArenaBytes, round_up(size, kHugePage)), reason);
+  if (file == nullptr) return nullptr;
+  arena = &arenas_.emplace_back(std::move(file), forks);
+  return range_in(*arena, arena->space.allocate(size).value(), size);
+}
+
+std::unique_ptr<const CodeRange> CodeMemory::range_in(CodeArena& arena, int64_t offset,
+                                                      int64_t size) {
+  held_bytes_ += size;
+  return std::make_unique<CodeRange>(shared_from_this(), &arena, arena.file->begin() + offset,
+                                     size);
+}
+
+void CodeMemory::release(CodeArena* arena, const uint8_t* begin, int64_t size) {
+  if (arena == nullptr) {
+    held_bytes_ -= size;
+    private_bytes_ -= size;
+    unmap_code(begin, size);
+    return;
+  }
+  const std::lock_guard lock(arena_mutex);
+  const int64_t offset = begin - arena->file->begin();
+  if (arena->opened_at_fork != forks) {
+    arena->stale_bytes += size;
+  } else {
+    held_bytes_ -= size;
+    if (options_.freed == FreedCode::poisoned) {
+      poison(*arena->file, offset, size);
+    } else {
+      arena->file->discard(offset, size);
+    }
+  }
+  arena->space.release(offset, size);
+  drop_if_empty(arena);
+}
+
+// One empty arena is kept for the next kernel, if it has the usual size.
+void CodeMemory::drop_if_empty(CodeArena* arena) {
+  if (!arena->space.all_free()) return;
+  const bool spare_exists =
+      std::any_of(arenas_.begin(), arenas_.end(), [&](const CodeArena& other) {
+        return &other != arena && other.opened_at_fork == forks && other.space.all_free();
+      });
+  const bool useful = arena->opened_at_fork == forks && arena->file->size() == kArenaBytes;
+  if (useful && !spare_exists) return;
+  held_bytes_ -= arena->stale_bytes;
+  arenas_.remove_if([&](const CodeArena& other) { return &other == arena; });
+}
+
+CodeMemoryStats CodeMemory::stats() const {
+  CodeMemoryStats stats;
+  stats.held_bytes = held_bytes_;
+  stats.mapped_bytes = private_bytes_;
+  const std::lock_guard lock(arena_mutex);
+  for (const CodeArena& arena : arenas_) {
+    ++stats.arenas;
+    stats.mapped_bytes += arena.file->size();
+    if (arena.opened_at_fork != forks) {
+      ++stats.frozen_arenas;
+      continue;
+    }
+    stats.free_bytes += arena.space.free_bytes();
+    stats.largest_free_bytes = std::max(stats.largest_free_bytes, arena.space.largest_gap());
+  }
+  return stats;
 }
 
 }  // namespace sparsejit

@@ -27,12 +27,17 @@ uint64_t hash_request(uint64_t hash, const ImageSize& image, Pass side,
 
 }  // namespace
 
-KernelCache::KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher)
-    : machine_(std::move(machine)), budget_bytes_(budget_bytes), hasher_(std::move(hasher)) {}
+KernelCache::KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher,
+                         ReportLine log)
+    : machine_(std::move(machine)),
+      budget_bytes_(budget_bytes),
+      hasher_(std::move(hasher)),
+      log_(std::move(log)),
+      profilers_(profilers_from_environment(log_)),
+      memory_(CodeMemory::create({.prefer_private = profilers_.perf_map || profilers_.gdb})) {}
 
 KernelLookup KernelCache::get(const LoweredLayerPtr& lowered, Pass side,
                               const KernelRequest& wanted) {
-  const TapTable& table = lowered->table(side);
   const KernelRequest request = canonical_request(wanted, machine_);
   const uint64_t mask_hash = hasher_ ? hasher_(lowered->spec.mask) : lowered->spec.mask.hash().low;
   const uint64_t hash = hash_request(mask_hash, lowered->spec.image, side, request);
@@ -54,7 +59,7 @@ KernelLookup KernelCache::get(const LoweredLayerPtr& lowered, Pass side,
     index_.emplace(hash, entry);
   }
   const auto start = std::chrono::steady_clock::now();
-  const Result result = compile(table, request);
+  const Result result = compile(*lowered, side, request);
   promise.set_value(result);
   finish(entry, result, seconds_since(start));
   return {.kernel = result.kernel, .reason = result.reason, .generated = result.kernel != nullptr};
@@ -70,32 +75,39 @@ KernelCache::Entries::iterator KernelCache::find(const LayerSpec& spec, Pass sid
   return entries_.end();
 }
 
-KernelCache::Result KernelCache::compile(const TapTable& table, const KernelRequest& request) {
+KernelCache::Result KernelCache::compile(const LoweredLayer& lowered, Pass side,
+                                         const KernelRequest& request) {
   try {
-    Plan plan = plan_kernel(table, request, machine_);
+    Plan plan = plan_kernel(lowered.table(side), request, machine_);
     if (plan.code_bytes_estimate > budget_bytes_) return over_budget(plan.code_bytes_estimate);
-    return generate(table, std::move(plan));
+    return generate(lowered, side, std::move(plan));
   } catch (const std::exception& error) {
     return {.kernel = nullptr, .reason = fmt::format("compiling failed: {}", error.what())};
   }
 }
 
-KernelCache::Result KernelCache::generate(const TapTable& table, Plan plan) {
+KernelCache::Result KernelCache::generate(const LoweredLayer& lowered, Pass side, Plan plan) {
   const auto start = std::chrono::steady_clock::now();
-  EmitResult emitted = emit_kernel(table, plan);
+  EmitResult emitted = emit_kernel(lowered.table(side), plan);
   if (!emitted.code.has_value()) return {.kernel = nullptr, .reason = emitted.reason};
   const int64_t size = published_size(static_cast<int64_t>(emitted.code->bytes.size()));
   if (!reserve(size)) return over_budget(size);
-  PublishResult published = publish_code(emitted.code->bytes);
-  if (published.range == nullptr) {
-    const std::lock_guard lock(mutex_);
-    stats_.code_bytes -= size;
-    return {.kernel = nullptr, .reason = published.reason};
-  }
-  return {.kernel =
-              std::make_shared<NativeKernel>(std::move(plan), std::move(emitted.code->chunk_begin),
-                                             std::move(published.range), seconds_since(start)),
+  PublishResult published = memory_->publish(emitted.code->bytes);
+  unreserve(size);
+  if (published.range == nullptr) return {.kernel = nullptr, .reason = published.reason};
+  auto listing = list_code(lowered.spec.mask, side, plan, *published.range, *emitted.code);
+  return {.kernel = std::make_shared<NativeKernel>(
+              std::move(plan), std::move(emitted.code->chunk_begin), std::move(published.range),
+              std::move(listing), seconds_since(start)),
           .reason = {}};
+}
+
+std::unique_ptr<const CodeListing> KernelCache::list_code(const Mask& mask, Pass side,
+                                                          const Plan& plan, const CodeRange& range,
+                                                          const KernelCode& code) const {
+  if (!profilers_.any()) return nullptr;
+  return std::make_unique<CodeListing>(
+      profilers_, chunk_symbols(mask, side, plan.kind, range.begin(), code.chunk_begin), log_);
 }
 
 KernelCache::Result KernelCache::over_budget(int64_t bytes) const {
@@ -121,18 +133,22 @@ void KernelCache::finish(Entries::iterator entry, const Result& result, double s
 // Least recently used kernels that only the cache holds make room.
 bool KernelCache::reserve(int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  for (auto it = entries_.end(); stats_.code_bytes + bytes > budget_bytes_;) {
+  for (auto it = entries_.end(); memory_->held_bytes() + reserved_bytes_ + bytes > budget_bytes_;) {
     if (it == entries_.begin()) return false;
     --it;
     if (!it->ready || it->result.get().kernel.use_count() != 1) continue;
-    stats_.code_bytes -= it->result.get().kernel->mapped_bytes();
     --stats_.kernels;
     ++stats_.evictions;
     const auto victim = it++;
     erase(victim);
   }
-  stats_.code_bytes += bytes;
+  reserved_bytes_ += bytes;
   return true;
+}
+
+void KernelCache::unreserve(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  reserved_bytes_ -= bytes;
 }
 
 void KernelCache::erase(Entries::iterator entry) {
@@ -147,8 +163,16 @@ void KernelCache::erase(Entries::iterator entry) {
 }
 
 RuntimeStats KernelCache::stats() const {
+  const CodeMemoryStats memory = memory_->stats();
   const std::lock_guard lock(mutex_);
-  return stats_;
+  RuntimeStats stats = stats_;
+  stats.code_bytes = memory.held_bytes;
+  stats.arenas = memory.arenas;
+  stats.frozen_arenas = memory.frozen_arenas;
+  stats.mapped_bytes = memory.mapped_bytes;
+  stats.free_bytes = memory.free_bytes;
+  stats.largest_free_bytes = memory.largest_free_bytes;
+  return stats;
 }
 
 }  // namespace sparsejit

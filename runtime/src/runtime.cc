@@ -37,7 +37,7 @@ const MachineModel& Runtime::machine() const { return impl_->machine; }
 
 std::string Runtime::executable_memory_problem() const {
   constexpr std::array<uint8_t, 1> kReturn{0xC3};
-  return publish_code(kReturn).reason;
+  return impl_->cache.memory().publish(kReturn).reason;
 }
 
 }  // namespace sparsejit

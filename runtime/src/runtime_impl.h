@@ -13,7 +13,7 @@ struct Runtime::Impl {
       : options(std::move(o)),
         machine(std::move(m)),
         pool(options.threads == 0 ? machine.cores : options.threads, options.executor),
-        cache(machine, options.code_budget_bytes) {}
+        cache(machine, options.code_budget_bytes, {}, options.log) {}
 
   void warn(const std::string& message) const {
     if (options.log) options.log(message);

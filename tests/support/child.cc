@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
+#include <span>
 #include <string>
 
 namespace sparsejit::test {
@@ -23,6 +24,12 @@ namespace {
 
 constexpr int kSetMdwe = 65;             // PR_SET_MDWE, since Linux 6.3
 constexpr unsigned kRefuseExecGain = 1;  // PR_MDWE_REFUSE_EXEC_GAIN
+
+bool install_filter(std::span<sock_filter> filter) {
+  sock_fprog program = {.len = static_cast<uint16_t>(filter.size()), .filter = filter.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
 
 }  // namespace
 
@@ -65,9 +72,18 @@ bool deny_executable_memory() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   }};
-  sock_fprog program = {.len = static_cast<uint16_t>(filter.size()), .filter = filter.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+  return install_filter(filter);
+}
+
+bool deny_memory_files() {
+  constexpr auto kNumber = static_cast<uint32_t>(offsetof(seccomp_data, nr));
+  std::array<sock_filter, 4> filter = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  return install_filter(filter);
 }
 
 bool any_writable_executable_mapping() {
@@ -77,6 +93,15 @@ bool any_writable_executable_mapping() {
     if (line.compare(at, 3, "rwx") == 0) return true;
   }
   return false;
+}
+
+int64_t count_mappings(const std::string& text) {
+  std::ifstream maps("/proc/self/maps");
+  int64_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(text) != std::string::npos) ++count;
+  }
+  return count;
 }
 
 }  // namespace sparsejit::test

@@ -2,7 +2,9 @@
 // map executable memory, or using a runtime on the other side of a fork.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string>
 
 namespace sparsejit::test {
 
@@ -18,8 +20,12 @@ void expect_in_child(const std::function<bool()>& body);
 bool deny_execute_gain();
 // no memory can be mapped or turned executable at all (false: no seccomp).
 bool deny_executable_memory();
+// no memory file can be made (false: no seccomp).
+bool deny_memory_files();
 
 // True if any mapping of this process is writable and executable.
 bool any_writable_executable_mapping();
+// Mappings of this process whose line in /proc/self/maps contains `text`.
+int64_t count_mappings(const std::string& text);
 
 }  // namespace sparsejit::test

@@ -30,8 +30,18 @@ struct RuntimeOptions {
 };
 
 struct RuntimeStats {
-  int64_t kernels = 0;     // compiled kernels in the cache
-  int64_t code_bytes = 0;  // bytes of generated code held
+  int64_t kernels = 0;  // compiled kernels in the cache
+  // Bytes of memory that generated code takes: whole pages, of large kernels whole huge pages. What
+  // the budget bounds. Includes freed kernels in frozen arenas.
+  int64_t code_bytes = 0;
+  // Small kernels share arenas. After a fork those that parent and child have in common are frozen:
+  // both still run what is there but write nothing new, and freed kernels keep their memory until
+  // the arena's last kernel goes.
+  int64_t arenas = 0;
+  int64_t frozen_arenas = 0;       // of these
+  int64_t mapped_bytes = 0;        // bytes of address space: arenas, and mappings of large kernels
+  int64_t free_bytes = 0;          // bytes in arenas that new kernels can take
+  int64_t largest_free_bytes = 0;  // largest kernel that fits without another mapping
   int64_t cache_hits = 0;
   int64_t cache_misses = 0;      // each one was a compile
   int64_t compile_failures = 0;  // remembered, not retried
