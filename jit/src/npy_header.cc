@@ -134,7 +134,7 @@ std::string_view take_literal(std::string_view& bytes, std::string_view source) 
 }  // namespace
 
 NpyHeader take_npy_header(std::string_view& bytes, std::string_view source) {
-  const NpyHeader header = HeaderReader(take_literal(bytes, source), source).read();
+  NpyHeader header = HeaderReader(take_literal(bytes, source), source).read();
   if (!header.type || !header.fortran_order || !header.shape) {
     throw_error("{}: header without {}, expected descr, fortran_order and shape", source,
                 !header.type ? "descr" : (!header.shape ? "shape" : "fortran_order"));
