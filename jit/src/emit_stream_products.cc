@@ -136,7 +136,7 @@ class StreamProductsEmitter {
       : table_(table),
         plan_(plan),
         operands_(table, plan),
-        groups_(2 * kOwnStates * (plan.taps_per_group + 1)) {}
+        groups_(size_t{2} * kOwnStates * (plan.taps_per_group + 1)) {}
 
   void operator()(CodeWriter& writer, const Chunk& chunk) {
     for (int64_t row = plan_.part_begin[chunk.part]; row < plan_.part_begin[chunk.part + 1];
