@@ -92,13 +92,15 @@ KernelCache::Entries::iterator KernelCache::find(const LayerSpec& spec, Pass sid
 
 KernelCache::Entries::iterator KernelCache::add(Entry entry) {
   entries_.push_front(std::move(entry));
+  const auto added = entries_.begin();
   try {
-    index_.emplace(entries_.front().hash, entries_.begin());
+    index_.emplace(added->hash, added);
+    index_by_mask_.emplace(added->spec.mask.hash().low, added);
   } catch (...) {
-    entries_.pop_front();
+    erase(added);
     throw;
   }
-  return entries_.begin();
+  return added;
 }
 
 KernelLookup KernelCache::checked(const LoweredLayer& lowered, Pass side, const Result& result) {
@@ -200,14 +202,27 @@ void KernelCache::unreserve(int64_t bytes) {
 
 void KernelCache::erase(Entries::iterator entry) {
   failed_entries_ -= entry->failed ? 1 : 0;
-  const auto [begin, end] = index_.equal_range(entry->hash);
-  for (auto it = begin; it != end; ++it) {
-    if (it->second == entry) {
-      index_.erase(it);
-      break;
-    }
-  }
+  erase_from(index_, entry->hash, entry);
+  erase_from(index_by_mask_, entry->spec.mask.hash().low, entry);
   entries_.erase(entry);
+}
+
+void KernelCache::erase_from(Index& index, uint64_t hash, Entries::iterator entry) {
+  const auto [begin, end] = index.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second != entry) continue;
+    index.erase(it);
+    return;
+  }
+}
+
+Mask KernelCache::known(const Mask& mask) const {
+  const std::lock_guard lock(caches_lock());
+  const auto [begin, end] = index_by_mask_.equal_range(mask.hash().low);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second->spec.mask == mask) return it->second->spec.mask;
+  }
+  return mask;
 }
 
 RuntimeStats KernelCache::stats() const {

@@ -44,6 +44,9 @@ class KernelCache {
   // `side`: the table the kernel walks; forward by destination, backward by source.
   KernelLookup get(const LoweredLayerPtr& lowered, Pass side, const KernelRequest& request,
                    const CompileHow& how = {});
+  // The same mask, with the storage of the one that kernels were made for, if there is any: two
+  // such masks need not be compared entry by entry again.
+  Mask known(const Mask& mask) const;
   // Whether `get` would find a kernel, ready to run.
   bool contains(const LoweredLayer& lowered, Pass side, const KernelRequest& request);
   RuntimeStats stats() const;
@@ -89,7 +92,11 @@ class KernelCache {
   int64_t reserved_bytes_ = 0;  // about to be published
   int64_t failed_entries_ = 0;
   Entries entries_;
-  std::unordered_multimap<uint64_t, Entries::iterator> index_;
+  using Index = std::unordered_multimap<uint64_t, Entries::iterator>;
+  static void erase_from(Index& index, uint64_t hash, Entries::iterator entry);
+
+  Index index_;          // by hash_of
+  Index index_by_mask_;  // by the hash of the mask
   RuntimeStats stats_;
 };
 
