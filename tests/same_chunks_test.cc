@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sparsejit/emit.h"
+#include "support/mask_edits.h"
 #include "support/plans.h"
 
 namespace sparsejit::test {
@@ -26,15 +27,6 @@ Compiled compile(TapTable table, const KernelRequest& request, const Plan* previ
   result.plan = plan_kernel(result.table, request, made_up_machine(), previous);
   result.code = std::move(*emit_kernel(result.table, result.plan).code);
   return result;
-}
-
-// `mask` without the first stored weight of `row`.
-Mask without_one(const Mask& mask, int64_t row) {
-  std::vector<int64_t> row_begin(mask.row_begin().begin(), mask.row_begin().end());
-  std::vector<int64_t> columns(mask.columns().begin(), mask.columns().end());
-  columns.erase(columns.begin() + row_begin[row]);
-  for (int64_t r = row + 1; r <= mask.rows(); ++r) --row_begin[r];
-  return Mask::from_csr(row_begin, columns, mask.shape());
 }
 
 std::vector<KernelRequest> requests() {

@@ -8,6 +8,7 @@
 #include "sparsejit/layer.h"
 #include "support/expect_error.h"
 #include "support/layer_case.h"
+#include "support/mask_edits.h"
 #include "support/runtimes.h"
 #include "support/sanitized.h"
 
@@ -176,21 +177,6 @@ TEST_F(SetMaskNative, FlippingBackIsACacheHit) {
   EXPECT_EQ(runtime.stats().cache_misses, before.cache_misses);
   EXPECT_EQ(runtime.stats().cache_hits, before.cache_hits + kernels);
   expect_right(layer, 16, 2);
-}
-
-// A mask that differs from another one only in the last rows.
-Mask with_other_last_rows(const Mask& mask, int64_t rows, uint64_t seed) {
-  const Mask other = Mask::random(mask.shape(), mask.sparsity(), seed);
-  std::vector<int64_t> row_begin = {0};
-  std::vector<int64_t> columns;
-  for (int64_t row = 0; row < mask.rows(); ++row) {
-    const Mask& from = row < mask.rows() - rows ? mask : other;
-    for (int64_t i = from.row_begin()[row]; i < from.row_begin()[row + 1]; ++i) {
-      columns.push_back(from.columns()[i]);
-    }
-    row_begin.push_back(std::ssize(columns));
-  }
-  return Mask::from_csr(row_begin, columns, mask.shape());
 }
 
 TEST_F(SetMaskNative, OnlyChunksThatChangedAreEmitted) {

@@ -8,20 +8,9 @@
 
 #include "background_compiler.h"
 #include "kernel_cache.h"
-#include "pass_driver.h"
+#include "pass_steps.h"
 
 namespace sparsejit {
-
-// One kernel over all slabs of a pass; see pass_variants.h.
-struct Step {
-  KernelKind kind = KernelKind::accumulate;
-  Pass side = Pass::forward;  // whose table: forward by destination, backward by source
-  Pitches direct;
-  std::shared_ptr<const PanelKernel> kernel;
-
-  InPlace in_place() const { return {direct.gathered != 0, direct.own != 0, direct.paired != 0}; }
-};
-using Steps = std::shared_ptr<const std::vector<Step>>;
 
 struct StepRequest {
   Step step;

@@ -1,10 +1,8 @@
 #include "pass_variants.h"
 
 #include <algorithm>
-#include <limits>
 #include <system_error>
 
-#include "operand.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit {
@@ -14,105 +12,8 @@ namespace {
 constexpr size_t kMaxShapes = 64;
 // Different sets of pitches a layer compiles for before it packs instead.
 constexpr int64_t kMaxDirectPitches = 8;
-constexpr int64_t kLanes = 8;
-// Longest stream, in vectors, for which generated code takes the backward pass in two steps.
-constexpr int64_t kMaxSplitVectors = 5;
-
-Step make_step(KernelKind kind, Pass side, const TensorPitches& t) {
-  Step step{.kind = kind, .side = side, .direct = {}, .kernel = nullptr};
-  if (kind == KernelKind::products) {
-    step.direct = {.gathered = t.x, .own = 0, .paired = t.y};
-  } else if (side == Pass::forward) {
-    step.direct = {.gathered = t.x, .own = t.y, .paired = 0};
-  } else {
-    step.direct = {.gathered = t.y, .own = t.dx, .paired = kind == KernelKind::fused ? t.x : 0};
-  }
-  return step;
-}
-
-// Floats of a stream that are packed together. Many streams make shorter slabs, so that a slab of
-// both sides fills about two L2s. Measured on Zen 4, batch 16, 95%, forward / backward in ms for
-// slabs of 256, 512, 1024: 512 -> 512 3x3 stride 2 (2560 streams) 7.9/13.7, 7.4/11.7, 10.1/16.3;
-// 2048 -> 512 1x1 7x7 2.1/3.5, 2.1/3.7, 2.8/5.9; 256 -> 256 3x3 14x14 4.3/6.5, 3.8/5.7, 4.0/5.4.
-int64_t slab_target(const LoweredLayer& lowered, const MachineModel& machine) {
-  const int64_t panel = longest_panel(machine);
-  if (lowered.streams.grid.image_pitch() == 1) return panel;
-  const int64_t streams = std::max<int64_t>(
-      1, lowered.gathered_streams(Pass::forward) + lowered.own_streams(Pass::forward));
-  const int64_t fitting = 2 * machine.l2_bytes / (streams * static_cast<int64_t>(sizeof(float)));
-  return std::clamp(fitting, panel / 2, panel);
-}
-
-// One cut for all steps, so that all ways of a pass sum in the same order.
-Slabs make_slabs(const LoweredLayer& lowered, const PassShape& shape, const MachineModel& machine) {
-  return Slabs({.grid = lowered.streams.grid,
-                .images = shape.images,
-                .any_in_place = any_direct(shape.direct),
-                .all_in_place = all_direct(shape),
-                .in_place_merged = shape.merged,
-                .target = slab_target(lowered, machine)});
-}
-
-// Small images are better packed, several to a slab, than used in place one by one: code is fetched
-// once a slab, and streams begin on whole vectors. Measured on Zen 4, batch 16, 95%, in place
-// against packed, forward / backward in ms: 256 -> 1024 1x1 14x14 2.3/4.5 and 2.2/3.0; 1024 -> 512
-// 1x1 14x14 5.2/8.2 and 4.1/5.8; at 28x28 (784 floats) forward is 20% slower packed.
-void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
-  constexpr int64_t kMinFloatsInPlace = 256;
-  if (!any_direct(shape.direct)) shape.merged = true;
-  if (shape.merged || shape.images == 1) return;
-  const int64_t floats = lowered.streams.grid.image_pitch();
-  if (floats >= kMinFloatsInPlace && floats % kLanes == 0) return;
-  shape.direct = {};
-  shape.merged = true;
-}
 
 }  // namespace
-
-std::vector<Step> PassVariants::make_steps(const LoweredLayer& lowered, const Variant& variant,
-                                           bool interpreted) {
-  const PassShape& shape = variant.shape;
-  const TensorPitches& t = shape.direct;
-  if (shape.pass == Pass::forward) return {make_step(KernelKind::accumulate, Pass::forward, t)};
-  const Step products = make_step(KernelKind::products, Pass::forward, t);
-  if (!shape.want_dx) return {products};
-  const StreamGrid& grid = lowered.streams.grid;
-  const bool has_shifts = grid.halo_rows != 0 || grid.halo_columns != 0;
-  const bool split =
-      !interpreted && !has_shifts && variant.slabs.longest() <= kMaxSplitVectors * kLanes;
-  if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
-  return {make_step(KernelKind::fused, Pass::backward, t)};
-}
-
-// Packed operands of linear layers get the pitch of the plan, which does not depend on the batch,
-// so that batches share code; images are packed close.
-KernelRequest PassVariants::request_of(const LoweredLayer& lowered, const Variant& variant,
-                                       const Step& step, bool interpreted) const {
-  KernelRequest request{.kind = step.kind,
-                        .length = variant.slabs.planned_length(),
-                        .pitches = step.direct,
-                        .interpreted = interpreted,
-                        .repeated = variant.slabs.count() > 1,
-                        .relu = options_.relu && variant.shape.pass == Pass::forward};
-  const StreamGrid& grid = lowered.streams.grid;
-  if (grid.image_pitch() == 1) return request;
-  const int64_t longest = variant.slabs.longest();
-  const auto choose = [&](int64_t& pitch, bool gathered) {
-    if (pitch == 0) pitch = stream_pitch(Operand::packed_floats(grid, longest, gathered));
-    const int64_t streams = std::max<int64_t>(
-        1, gathered ? lowered.gathered_streams(step.side) : lowered.own_streams(step.side));
-    if (pitch > std::numeric_limits<int32_t>::max() / streams) {
-      throw_error(
-          "layer: {} streams of {} floats, expected at most 2^31-1 floats in all; rows of "
-          "the image are too long for so many channels",
-          streams, pitch);
-    }
-  };
-  choose(request.pitches.gathered, true);
-  if (step.kind != KernelKind::products) choose(request.pitches.own, false);
-  if (step.kind != KernelKind::accumulate) choose(request.pitches.paired, false);
-  return request;
-}
 
 PassVariants::Variant* PassVariants::find(const PassShape& shape) const {
   for (const auto& variant : variants_) {
@@ -132,17 +33,18 @@ PassVariants::Variant& PassVariants::find_or_add(const LoweredLayer& lowered, Pa
   if (variants_.size() == kMaxShapes) variants_.erase(variants_.begin());
   variants_.push_back(std::make_unique<Variant>());
   variants_.back()->shape = shape;
-  variants_.back()->slabs = make_slabs(lowered, shape, runtime_->machine);
+  variants_.back()->slabs = pass_slabs(lowered, shape, runtime_->machine);
   return *variants_.back();
 }
 
 std::vector<StepRequest> PassVariants::native_requests(const LoweredLayer& lowered,
                                                        const Variant& variant) const {
+  const PassGeometry geometry{lowered, variant.shape, variant.slabs};
   std::vector<StepRequest> requests;
-  for (const Step& step : make_steps(lowered, variant, false)) {
+  for (const Step& step : pass_steps(geometry, false)) {
     const size_t index = requests.size();
     requests.push_back(
-        {step, request_of(lowered, variant, step, false),
+        {step, step_request(geometry, step, false, options_.relu),
          index < variant.previous.size() ? variant.previous[index] : PreviousKernel{}});
   }
   return requests;
@@ -228,9 +130,10 @@ void PassVariants::adopt(const LoweredLayer& lowered, Variant& variant, NativeBu
 }
 
 void PassVariants::make_interpreted(const LoweredLayerPtr& lowered, Variant& variant) const {
-  std::vector<Step> steps = make_steps(*lowered, variant, true);
+  const PassGeometry geometry{*lowered, variant.shape, variant.slabs};
+  std::vector<Step> steps = pass_steps(geometry, true);
   for (Step& step : steps) {
-    const KernelRequest request = request_of(*lowered, variant, step, true);
+    const KernelRequest request = step_request(geometry, step, true, options_.relu);
     step.kernel = std::make_shared<InterpretedKernel>(
         lowered, step.side, plan_kernel(lowered->table(step.side), request, runtime_->machine));
   }

@@ -1,17 +1,8 @@
 // PassVariants: for one layer, the kernels of each shape it has met, and which engine runs them.
 //
 // A shape is a pass, a number of images (or samples), their size and, for each tensor, the pitch at
-// which it is used in place or 0 where it is packed. An engine runs a pass in one or two *steps*,
-// each with a kernel:
-//
-//     forward                           accumulate by destination
-//     backward without dx               products by destination
-//     backward                          fused by source; or, generated code for short streams,
-//                                       accumulate by source, then products by destination
-//
-// Two steps read more but need fewer bytes of code for each tap, which is what short streams are
-// bound by. Where taps have shifts, products by destination and by source would add the same terms
-// in other lanes; such layers take one step. So all ways give the same bits. Thread-safe.
+// which it is used in place or 0 where it is packed. An engine runs it in one or two steps
+// (pass_steps.h). All ways give the same bits. Thread-safe.
 //
 // Generated code of a shape: unknown -> declined (would not pay) | pending (in the background)
 // -> built. A layer changes from one engine to the other between calls only.
@@ -68,10 +59,6 @@ class PassVariants {
 
   Variant* find(const PassShape& shape) const;
   Variant& find_or_add(const LoweredLayer& lowered, PassShape& shape);
-  static std::vector<Step> make_steps(const LoweredLayer& lowered, const Variant& variant,
-                                      bool interpreted);
-  KernelRequest request_of(const LoweredLayer& lowered, const Variant& variant, const Step& step,
-                           bool interpreted) const;
   std::vector<StepRequest> native_requests(const LoweredLayer& lowered,
                                            const Variant& variant) const;
   bool accepts_direct(const PassShape& shape) const;

@@ -18,7 +18,9 @@ namespace sparsejit {
 using Executor = std::function<void(int count, const std::function<void(int)>& task)>;
 
 struct RuntimeOptions {
-  int threads = 0;  // threads that execute a layer, the caller's included; 0: all cores
+  // Threads that execute a layer, the caller's included; 0: all physical cores. A layer that
+  // compiles in the background has one more thread, which only compiles.
+  int threads = 0;
   // The caller's threads instead of the runtime's own, to live inside an OpenMP or TBB program:
   // work is cut into `threads` tasks and handed over. Empty: a pool of the runtime.
   Executor executor{};
