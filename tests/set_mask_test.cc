@@ -194,7 +194,7 @@ TEST_F(SetMaskNative, OnlyChunksThatChangedAreEmitted) {
 
 // Kernels that share chunks with kernels that are gone, over and over, stay right and bounded.
 TEST_F(SetMaskNative, ManySmallChangesKeepCodeBounded) {
-  constexpr int64_t kBudget = 2 << 20;
+  constexpr int64_t kBudget = 6 << 20;
   Runtime runtime(with_code_budget(kBudget, 2));
   Layer layer = forced_layer(Mask::random({400, 300}, 0.8, 1), Engine::native, runtime);
   expect_right(layer, 100, 1);

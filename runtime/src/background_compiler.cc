@@ -21,7 +21,7 @@ std::mutex& queue_lock() { return fork_lock(ForkLock::background_queue); }
 
 // Everything but the thread is guarded by the queue's lock.
 struct BackgroundCompiler::Worker {
-  std::deque<Job> jobs;
+  std::deque<std::weak_ptr<BackgroundJob>> jobs;
   std::condition_variable changed;
   bool stop = false;
   std::thread thread;
@@ -42,14 +42,14 @@ void BackgroundCompiler::Worker::work() {
 // False when it is time to stop.
 bool BackgroundCompiler::Worker::run_next() {
   const std::lock_guard running(fork_lock(ForkLock::background_job));
-  Job job;
+  std::shared_ptr<BackgroundJob> job;
   {
     const std::lock_guard lock(queue_lock());
     if (stop) return false;
-    job = std::move(jobs.front());
+    job = jobs.front().lock();
     jobs.pop_front();
   }
-  job();
+  if (job != nullptr) job->run();
   return true;
 }
 
@@ -73,7 +73,7 @@ BackgroundCompiler::~BackgroundCompiler() {
 // can only be dropped, but for the jobs.
 void BackgroundCompiler::start_if_needed() {
   if (generation_ != fork_generation()) {
-    std::deque<Job> jobs = std::move(worker_->jobs);
+    auto jobs = std::move(worker_->jobs);
     [[maybe_unused]] auto* worker_of_the_parent = worker_.release();
     worker_ = std::make_unique<Worker>();
     worker_->jobs = std::move(jobs);
@@ -83,9 +83,10 @@ void BackgroundCompiler::start_if_needed() {
   worker_->thread = std::thread([worker = worker_.get()] { worker->work(); });
 }
 
-void BackgroundCompiler::submit(Job job) {
+void BackgroundCompiler::submit(const std::shared_ptr<BackgroundJob>& job) {
   const std::lock_guard lock(queue_lock());
-  worker_->jobs.push_back(std::move(job));
+  std::erase_if(worker_->jobs, [](const auto& queued) { return queued.expired(); });
+  worker_->jobs.push_back(job);
   try {
     start_if_needed();
   } catch (...) {

@@ -3,20 +3,24 @@
 //
 // A job is never cut in two by fork(): whoever forks waits for the one that runs, which takes
 // milliseconds, and the child does the others with a thread of its own (ForkLock::background_job).
-// Of all runtimes of a process one job runs at a time. Jobs do not throw. Thread-safe.
+// Of all runtimes of a process one job runs at a time. Jobs that nobody holds any more are dropped:
+// a thread that gets no processor may fall behind the masks that change. Thread-safe.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 namespace sparsejit {
 
+class BackgroundJob {
+ public:
+  virtual ~BackgroundJob() = default;
+  virtual void run() noexcept = 0;
+};
+
 class BackgroundCompiler {
  public:
-  using Job = std::function<void()>;
-
   BackgroundCompiler();
   BackgroundCompiler(const BackgroundCompiler&) = delete;
   BackgroundCompiler& operator=(const BackgroundCompiler&) = delete;
@@ -24,7 +28,7 @@ class BackgroundCompiler {
   ~BackgroundCompiler();
 
   // Throws std::system_error where the system refuses a thread; the job is then dropped.
-  void submit(Job job);
+  void submit(const std::shared_ptr<BackgroundJob>& job);
   // To be called while waiting for a job: in a forked child, starts a thread for the jobs left.
   void keep_going();
 

@@ -35,7 +35,7 @@ double vector_seconds(KernelKind kind) {
 }
 
 double code_rate(int64_t bytes, const MachineModel& machine) {
-  if (2 * bytes <= machine.l2_bytes) return kCodeFromL2;
+  if (4 * bytes <= 3 * machine.l2_bytes) return kCodeFromL2;
   return 2 * bytes <= machine.l3_bytes ? kCodeFromL3 : kCodeFromMemory;
 }
 

@@ -1,6 +1,8 @@
 // See native_build.h.
 #include "native_build.h"
 
+#include <exception>
+
 namespace sparsejit {
 
 void Regeneration::add(const KernelLookup& lookup) {
@@ -53,19 +55,22 @@ bool is_cached(KernelCache& cache, const LoweredLayerPtr& lowered,
   return true;
 }
 
-// The cache outlives the job: the runtime stops its compiler first.
 std::shared_ptr<PendingBuild> PendingBuild::start(BackgroundCompiler& compiler, KernelCache& cache,
                                                   LoweredLayerPtr lowered,
                                                   std::vector<StepRequest> requests) {
-  auto pending = std::make_shared<PendingBuild>();
-  compiler.submit([weak = std::weak_ptr<PendingBuild>(pending), &cache,
-                   lowered = std::move(lowered), requests = std::move(requests)] {
-    const std::shared_ptr<PendingBuild> wanted = weak.lock();
-    if (wanted == nullptr) return;
-    wanted->build_ = build_native(cache, lowered, requests, nullptr);
-    wanted->done_.store(true, std::memory_order_release);
-  });
+  auto pending = std::make_shared<PendingBuild>(cache, std::move(lowered), std::move(requests));
+  compiler.submit(pending);
   return pending;
+}
+
+void PendingBuild::run() noexcept {
+  try {
+    build_ = build_native(cache_, lowered_, requests_, nullptr);
+  } catch (const std::exception& error) {
+    build_ = {};
+    build_.problem = std::string("compiling failed: ") + error.what();
+  }
+  done_.store(true, std::memory_order_release);
 }
 
 }  // namespace sparsejit

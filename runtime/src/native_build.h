@@ -46,21 +46,29 @@ NativeBuild build_native(KernelCache& cache, const LoweredLayerPtr& lowered,
 bool is_cached(KernelCache& cache, const LoweredLayerPtr& lowered,
                const std::vector<StepRequest>& requests);
 
-// A build that is under way. The job is given up when nobody waits for it any more.
-class PendingBuild {
+// A build that is under way, or queued. Given up when nobody holds it any more.
+class PendingBuild : public BackgroundJob {
  public:
-  // Throws std::system_error where no thread is to be had.
+  // Throws std::system_error where no thread is to be had. The cache outlives the job: a runtime
+  // stops its compiler first.
   static std::shared_ptr<PendingBuild> start(BackgroundCompiler& compiler, KernelCache& cache,
                                              LoweredLayerPtr lowered,
                                              std::vector<StepRequest> requests);
 
+  PendingBuild(KernelCache& cache, LoweredLayerPtr lowered, std::vector<StepRequest> requests)
+      : cache_(cache), lowered_(std::move(lowered)), requests_(std::move(requests)) {}
+
+  void run() noexcept override;
   bool done() const { return done_.load(std::memory_order_acquire); }
   // Once done.
   const NativeBuild& build() const { return build_; }
 
  private:
-  std::atomic<bool> done_{false};
+  KernelCache& cache_;
+  const LoweredLayerPtr lowered_;
+  const std::vector<StepRequest> requests_;
   NativeBuild build_;
+  std::atomic<bool> done_{false};
 };
 
 }  // namespace sparsejit
