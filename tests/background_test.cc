@@ -39,7 +39,7 @@ LayerCase case_of(const Mask& mask, int64_t batch = 40) {
 // Runs both passes until both are on generated code; returns what each run gave.
 std::vector<LayerOutputs> run_until_native(const Layer& layer) {
   std::vector<LayerOutputs> outputs;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(50);
   while (std::chrono::steady_clock::now() < end) {
     outputs.push_back(run_layer(layer, case_of(layer.mask())).outputs);
     bool all_native = true;

@@ -1,4 +1,6 @@
 // How value indices move between two masks.
+#include <numeric>
+
 #include "sparsejit/error.h"
 #include "sparsejit/layer.h"
 
@@ -37,6 +39,11 @@ MaskChange compare_masks(const Mask& old_mask, const Mask& new_mask) {
   }
   MaskChange change;
   change.old_index.resize(new_mask.nnz());
+  if (old_mask == new_mask) {
+    std::iota(change.old_index.begin(), change.old_index.end(), 0);
+    change.kept = new_mask.nnz();
+    return change;
+  }
   for (int64_t row = 0; row < new_mask.rows(); ++row) {
     compare_row({old_mask, row}, {new_mask, row}, change);
   }
