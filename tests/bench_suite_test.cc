@@ -76,7 +76,7 @@ TEST(SuiteLayers, BottlenecksHaveTheirStrideOnThe3x3) {
 }
 
 TEST(SuiteLayers, PaperWorkloadsCoverItsThreeLayers) {
-  const std::vector<Workload> layers = list_paper_workloads();
+  const std::vector<Workload> layers = list_workloads(paper_grids());
   ASSERT_EQ(layers.size(), 15U);
   EXPECT_EQ(layer_text(layers[0]), "768x3072 batch 902");
   EXPECT_EQ(layer_text(layers[5]), "128x256x3x3 on 7x7, padding 1, batch 8");

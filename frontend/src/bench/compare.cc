@@ -1,0 +1,141 @@
+// Pairs and verdicts; see compare.h.
+#include "bench/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/options.h"
+#include "sparsejit/error.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool moved(const ReportLine& small, const ReportLine& large, double threshold) {
+  return large.median_ms > small.median_ms * (1 + threshold) &&
+         large.quartile1_ms > small.quartile3_ms;
+}
+
+void sort_changes(std::vector<Change>& changes, bool slowest_first) {
+  std::stable_sort(changes.begin(), changes.end(), [&](const Change& left, const Change& right) {
+    return slowest_first ? left.factor() > right.factor() : left.factor() < right.factor();
+  });
+}
+
+const ReportLine* find_partner(const ReportLine& line, const std::vector<ReportLine>& lines) {
+  const auto found = std::find_if(lines.begin(), lines.end(), [&](const ReportLine& other) {
+    return same_parameters(line, other);
+  });
+  return found == lines.end() ? nullptr : &*found;
+}
+
+// Numbers that are measured anew in every run differ a little without a cause.
+bool is_measured(const std::string& field) {
+  return field == "fma_peak_gflops" || field == "l2_gbytes" || field == "memory";
+}
+
+std::vector<std::string> compare_machines(const Json& before, const Json& after) {
+  constexpr double kMeasuredNoise = 0.1;
+  const Json old_machine = before.value("machine", Json::object());
+  const Json new_machine = after.value("machine", Json::object());
+  std::vector<std::string> differences;
+  for (const auto& [field, value] : new_machine.items()) {
+    if (!old_machine.contains(field) || old_machine[field] == value || field == "memory") continue;
+    const Json& old_value = old_machine[field];
+    if (is_measured(field) && old_value.is_number() && value.is_number() &&
+        std::abs(value.get<double>() / old_value.get<double>() - 1) < kMeasuredNoise) {
+      continue;
+    }
+    differences.push_back(fmt::format("{}: {}, was {}", field, value.dump(), old_value.dump()));
+  }
+  return differences;
+}
+
+std::string mean_text(const std::vector<Change>& changes) {
+  if (changes.empty()) return "none compared";
+  double logarithms = 0;
+  for (const Change& change : changes) logarithms += std::log(change.factor());
+  return fmt::format("{:.3f}x the time, geometric mean of {} line{}",
+                     std::exp(logarithms / static_cast<double>(changes.size())), changes.size(),
+                     changes.size() == 1 ? "" : "s");
+}
+
+std::string changes_text(const char* heading, const std::vector<Change>& changes) {
+  if (changes.empty()) return "";
+  std::string text = fmt::format("  {}\n", heading);
+  for (const Change& change : changes) {
+    text += fmt::format("    {:.2f}x the time, {:.4g} ms, was {:.4g} ms: {}, {}\n", change.factor(),
+                        change.after.median_ms, change.before.median_ms, describe(change.after),
+                        change.after.pass);
+  }
+  return text;
+}
+
+// Lines that differ in the pass only are named together.
+std::string partnerless_text(const char* heading, const std::vector<ReportLine>& lines) {
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const ReportLine& line : lines) {
+    const std::string name = describe(line);
+    const auto known = std::find_if(named.begin(), named.end(),
+                                    [&](const auto& entry) { return entry.first == name; });
+    if (known == named.end()) {
+      named.emplace_back(name, line.pass);
+    } else {
+      known->second += ", " + line.pass;
+    }
+  }
+  std::string text;
+  for (const auto& [name, passes] : named) text += fmt::format("    {}: {}\n", name, passes);
+  return text.empty() ? "" : fmt::format("  {}\n", heading) + text;
+}
+
+}  // namespace
+
+Comparison compare_reports(const Json& before, const Json& after, double threshold) {
+  Comparison comparison;
+  comparison.threshold = threshold;
+  comparison.machine = compare_machines(before, after);
+  const std::vector<ReportLine> old_lines = report_lines(before);
+  const std::vector<ReportLine> new_lines = report_lines(after);
+  for (const ReportLine& line : new_lines) {
+    const ReportLine* old_line = find_partner(line, old_lines);
+    if (old_line == nullptr) {
+      comparison.only_after.push_back(line);
+      continue;
+    }
+    const Change change{*old_line, line};
+    if (!is_library(line.engine)) {
+      comparison.baselines.push_back(change);
+      continue;
+    }
+    comparison.library.push_back(change);
+    if (moved(change.before, change.after, threshold)) comparison.slower.push_back(change);
+    if (moved(change.after, change.before, threshold)) comparison.faster.push_back(change);
+  }
+  for (const ReportLine& line : old_lines) {
+    if (find_partner(line, new_lines) == nullptr) comparison.only_before.push_back(line);
+  }
+  sort_changes(comparison.slower, true);
+  sort_changes(comparison.faster, false);
+  return comparison;
+}
+
+std::string comparison_text(const Comparison& comparison) {
+  std::string text = "\nComparison\n";
+  for (const std::string& difference : comparison.machine) {
+    text += fmt::format("  another machine: {}\n", difference);
+  }
+  text += fmt::format("  library's engines: {}\n", mean_text(comparison.library));
+  text += fmt::format("  baselines: {}\n", mean_text(comparison.baselines));
+  text += changes_text("slower:", comparison.slower);
+  text += changes_text("faster:", comparison.faster);
+  text += partnerless_text("only in the old report:", comparison.only_before);
+  text += partnerless_text("only in the new report:", comparison.only_after);
+  return text + fmt::format("  {} of {} lines slower by more than {:.3g}%, {} faster\n",
+                            comparison.slower.size(), comparison.library.size(),
+                            100 * comparison.threshold, comparison.faster.size());
+}
+
+}  // namespace sparsejit::frontend

@@ -1,0 +1,109 @@
+// Interpolation and texts; see crossover.h.
+#include "bench/crossover.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/options.h"
+#include "sparsejit/error.h"
+
+namespace sparsejit::frontend {
+namespace {
+
+const char* side_text(CrossoverSide side) {
+  switch (side) {
+    case CrossoverSide::at:
+      return "at";
+    case CrossoverSide::below:
+      return "below";
+    case CrossoverSide::above:
+      return "above";
+  }
+  return "?";
+}
+
+double interpolate(const SpeedUpPoint& behind, const SpeedUpPoint& ahead) {
+  const double low = std::log(1 - behind.sparsity);
+  const double high = std::log(1 - ahead.sparsity);
+  const double share = std::log(behind.factor) / (std::log(behind.factor) - std::log(ahead.factor));
+  return 1 - std::exp(low + share * (high - low));
+}
+
+bool same_row(const SpeedUps& left, const SpeedUps& right) {
+  return left.layer == right.layer && left.threads == right.threads && left.engine == right.engine;
+}
+
+// "hot: forward 57%, total below 50%"
+std::string row_text(std::span<const SeriesCrossover> crossovers, const SpeedUps& row) {
+  std::string text;
+  for (const CacheState state : {CacheState::hot, CacheState::cold}) {
+    std::string passes;
+    for (const SeriesCrossover& found : crossovers) {
+      if (!same_row(found.series, row) || found.series.state != to_text(state)) continue;
+      passes += fmt::format("{}{} {}", passes.empty() ? "" : ", ", found.series.pass,
+                            to_text(found.crossover));
+    }
+    if (!passes.empty()) text += fmt::format("    {}: {}\n", to_text(state), passes);
+  }
+  return text;
+}
+
+}  // namespace
+
+Crossover find_crossover(std::span<const SpeedUpPoint> points) {
+  size_t ahead = points.size();  // from here on never behind
+  while (ahead > 0 && points[ahead - 1].factor >= 1) --ahead;
+  if (ahead == 0) return {CrossoverSide::below, points.front().sparsity};
+  if (ahead == points.size()) return {CrossoverSide::above, points.back().sparsity};
+  return {CrossoverSide::at, interpolate(points[ahead - 1], points[ahead])};
+}
+
+std::vector<SeriesCrossover> find_crossovers(std::span<const SpeedUps> all) {
+  std::vector<SeriesCrossover> found;
+  for (const SpeedUps& series : all) {
+    const bool is_curve = !series.real_masks && series.points.size() > 1;
+    if (!is_curve || !is_library(series.engine)) continue;
+    found.push_back({series, find_crossover(series.points)});
+  }
+  return found;
+}
+
+nlohmann::ordered_json crossovers_json(std::span<const SeriesCrossover> crossovers) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const auto& [series, crossover] : crossovers) {
+    json.push_back({{"layer", series.layer},
+                    {"threads", series.threads},
+                    {"pass", series.pass},
+                    {"engine", series.engine},
+                    {"state", series.state},
+                    {"side", side_text(crossover.side)},
+                    {"sparsity", crossover.sparsity}});
+  }
+  return json;
+}
+
+std::string to_text(const Crossover& crossover) {
+  const std::string percent = fmt::format("{:.3g}%", 100 * crossover.sparsity);
+  if (crossover.side == CrossoverSide::at) return percent;
+  return fmt::format("{} {}", side_text(crossover.side), percent);
+}
+
+std::string crossover_table(std::span<const SeriesCrossover> crossovers) {
+  if (crossovers.empty()) return "";
+  std::string text = "\nCrossover: the sparsity from which on it is at least as fast as dense\n";
+  for (size_t i = 0; i < crossovers.size(); ++i) {
+    const SpeedUps& row = crossovers[i].series;
+    const auto before = crossovers.first(i);
+    if (std::any_of(before.begin(), before.end(), [&](const SeriesCrossover& earlier) {
+          return same_row(earlier.series, row);
+        })) {
+      continue;
+    }
+    text += fmt::format("  {}, {}, {}\n", row.layer, threads_text(row.threads), row.engine) +
+            row_text(crossovers, row);
+  }
+  return text;
+}
+
+}  // namespace sparsejit::frontend
