@@ -75,7 +75,7 @@ Report measure_report(const BenchOptions& options, std::FILE* table) {
   if (options.network) print(table, network_totals_table(network_totals(groups)));
   print(table, summary(groups));
   Report report = make_report(machine, groups, options.network);
-  print(table, crossover_table(find_crossovers(list_speed_ups(report_lines(report)))));
+  print(table, crossover_table(report_crossovers(report_lines(report))));
   return report;
 }
 

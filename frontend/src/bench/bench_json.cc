@@ -145,7 +145,7 @@ Json make_report(const BenchMachine& machine, std::span<const WorkloadResults> g
     }
   }
   if (network) json["network"] = network_json(*network, groups);
-  json["crossovers"] = crossovers_json(find_crossovers(list_speed_ups(report_lines(json))));
+  json["crossovers"] = crossovers_json(report_crossovers(report_lines(json)));
   return json;
 }
 

@@ -63,10 +63,20 @@ std::vector<SeriesCrossover> find_crossovers(std::span<const SpeedUps> all) {
   std::vector<SeriesCrossover> found;
   for (const SpeedUps& series : all) {
     const bool is_curve = !series.real_masks && series.points.size() > 1;
-    if (!is_curve || !is_library(series.engine)) continue;
+    const bool competes = series.engine == to_text(BenchEngine::native) ||
+                          series.engine == to_text(BenchEngine::interpreted) ||
+                          series.engine == kPicked;
+    if (!is_curve || !competes) continue;
     found.push_back({series, find_crossover(series.points)});
   }
   return found;
+}
+
+std::vector<SeriesCrossover> report_crossovers(std::span<const ReportLine> lines) {
+  std::vector<ReportLine> all(lines.begin(), lines.end());
+  const std::vector<ReportLine> picked = list_picked(lines);
+  all.insert(all.end(), picked.begin(), picked.end());
+  return find_crossovers(list_speed_ups(all));
 }
 
 nlohmann::ordered_json crossovers_json(std::span<const SeriesCrossover> crossovers) {

@@ -36,8 +36,10 @@ struct SeriesCrossover {
   Crossover crossover;
 };
 
-// Of every series with two sparsities or more of one layer, for the library's own engines.
+// Of every series with two sparsities or more of one layer, of native, interpreted and picked.
 std::vector<SeriesCrossover> find_crossovers(std::span<const SpeedUps> all);
+// The same of all lines of a report, with what was picked.
+std::vector<SeriesCrossover> report_crossovers(std::span<const ReportLine> lines);
 
 nlohmann::ordered_json crossovers_json(std::span<const SeriesCrossover> crossovers);
 

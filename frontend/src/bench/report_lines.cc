@@ -58,6 +58,7 @@ ReportLine read_line(const Json& result) {
   line.median_ms = result.at("median_ms").get<double>();
   line.quartile1_ms = result.value("quartile1_ms", line.median_ms);
   line.quartile3_ms = result.value("quartile3_ms", line.median_ms);
+  line.chosen = result.value("chosen", false);
   if (line.median_ms > 0 && line.sparsity >= 0 && line.sparsity <= 1) return line;
   throw_error("{} has {} ms at sparsity {}, expected a positive time and a sparsity of 0 to 1",
               describe(line), line.median_ms, line.sparsity);

@@ -26,6 +26,7 @@ struct ReportLine {
   double median_ms = 0;
   double quartile1_ms = 0;
   double quartile3_ms = 0;
+  bool chosen = false;  // by the automatic picker
 };
 
 // "768x3072 batch 902, sparsity 0.9, 1 thread, hot, native": all but the pass and the times.

@@ -7,26 +7,18 @@
 
 #include "bench/crossover.h"
 #include "bench/options.h"
-#include "bench/plot_axis.h"
-#include "bench/svg.h"
+#include "bench/plot_panel.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
 namespace {
 
-constexpr double kPanelWidth = 300;
-constexpr double kPanelHeight = 210;
 constexpr double kLeft = 74;  // of the first panel: label and ticks of y
 constexpr double kGap = 22;   // between panels
 constexpr double kRight = 24;
 constexpr double kTop = 84;        // title and legend
 constexpr double kRowHeader = 62;  // layer, pass and crossover above the panels of a row
 constexpr double kRowFooter = 48;  // ticks and label of x
-constexpr double kTickSize = 11;
-constexpr double kDot = 3.2;
-constexpr const char* kGrid = "#e4e4e4";
-constexpr const char* kGrey = "#666666";
-constexpr const char* kPanel = "#fafafa";
 
 // One panel's series share layer, threads and pass; a row's layer and threads.
 struct Row {
@@ -51,6 +43,9 @@ void add_new(std::vector<Value>& values, const Value& value, const Same& same) {
 Plot collect(const nlohmann::ordered_json& report) {
   Plot plot;
   plot.series = list_speed_ups(report_lines(report));
+  std::erase_if(plot.series, [](const SpeedUps& series) {
+    return series.engine == to_text(BenchEngine::portable);
+  });
   for (const SpeedUps& series : plot.series) {
     add_new(plot.rows, Row{series.layer, series.threads}, [&](const Row& row) {
       return row.layer == series.layer && row.threads == series.threads;
@@ -61,21 +56,6 @@ Plot collect(const nlohmann::ordered_json& report) {
     for (const SpeedUpPoint& point : series.points) plot.sparsities.insert(point.sparsity);
   }
   return plot;
-}
-
-// Okabe and Ito's colors, which the color-blind can tell apart.
-std::string color_of(const std::string& engine) {
-  if (engine == to_text(BenchEngine::native)) return "#0072b2";
-  if (engine == to_text(BenchEngine::interpreted)) return "#e69f00";
-  if (engine == to_text(BenchEngine::paper_loop)) return "#009e73";
-  if (engine == to_text(BenchEngine::mkl_sparse)) return "#cc79a7";
-  return "#999999";
-}
-
-bool is_hot(const std::string& state) { return state == to_text(CacheState::hot); }
-
-SvgStroke stroke_of(const std::string& engine, const std::string& state) {
-  return {color_of(engine), 2, is_hot(state) ? "" : "6 4"};
 }
 
 std::vector<const SpeedUps*> select(const Plot& plot, const Row& row, const std::string& pass) {
@@ -102,56 +82,6 @@ PlotAxis axis_of(const std::vector<const SpeedUps*>& all, PlotAxis::Kind kind) {
   }
   return {kind, low, high};
 }
-
-class Panel {
- public:
-  Panel(SvgPage& page, SvgPoint corner, const PlotAxis& x, const PlotAxis& y)
-      : page_(page), corner_(corner), x_(x), y_(y) {}
-
-  void draw_frame(bool with_y_labels) {
-    page_.rectangle(corner_, kPanelWidth, kPanelHeight, kPanel);
-    const double bottom = corner_.y + kPanelHeight;
-    for (const Tick& tick : x_.ticks(kPanelWidth, kTickSize)) {
-      const double x = corner_.x + x_.position(tick.value) * kPanelWidth;
-      page_.line({x, corner_.y}, {x, bottom}, {kGrid, 1});
-      page_.text({x, bottom + 15}, tick.label, {kTickSize, SvgAnchor::middle});
-    }
-    for (const Tick& tick : y_.ticks(kPanelHeight, kTickSize)) {
-      const double y = at({0, tick.value}).y;
-      page_.line({corner_.x, y}, {corner_.x + kPanelWidth, y}, {kGrid, 1});
-      if (with_y_labels) {
-        page_.text({corner_.x - 7, y + 4}, tick.label, {kTickSize, SvgAnchor::end});
-      }
-    }
-    const double dense = at({0, 1}).y;
-    page_.line({corner_.x, dense}, {corner_.x + kPanelWidth, dense}, {kGrey, 1.5});
-    page_.line({corner_.x, bottom}, {corner_.x + kPanelWidth, bottom}, {kGrey, 1});
-    page_.line(corner_, {corner_.x, bottom}, {kGrey, 1});
-    page_.text({corner_.x + kPanelWidth / 2, bottom + 33}, "sparsity",
-               {kTickSize, SvgAnchor::middle, kGrey});
-  }
-
-  void draw(const SpeedUps& series) {
-    const SvgStroke stroke = stroke_of(series.engine, series.state);
-    std::vector<SvgPoint> points;
-    for (const SpeedUpPoint& point : series.points) points.push_back(at(point));
-    if (!series.real_masks && points.size() > 1) page_.polyline(points, stroke);
-    for (const SvgPoint& point : points) {
-      page_.circle(point, kDot, {stroke.color, 1.5}, is_hot(series.state) ? stroke.color : kPanel);
-    }
-  }
-
- private:
-  SvgPoint at(const SpeedUpPoint& point) const {
-    return {corner_.x + x_.position(point.sparsity) * kPanelWidth,
-            corner_.y + (1 - y_.position(point.factor)) * kPanelHeight};
-  }
-
-  SvgPage& page_;
-  SvgPoint corner_;
-  const PlotAxis& x_;
-  const PlotAxis& y_;
-};
 
 // "native crosses dense at 57% hot, 60% cold"
 std::string crossover_note(const std::vector<const SpeedUps*>& panel) {
@@ -181,9 +111,12 @@ void draw_row(SvgPage& page, const Plot& plot, const Row& row, double top) {
     const std::vector<const SpeedUps*> selected = select(plot, row, plot.passes[column]);
     page.text({left, panel_top - 24}, plot.passes[column], {12.5});
     page.text({left, panel_top - 8}, crossover_note(selected), {10.5, SvgAnchor::start, kGrey});
-    Panel panel(page, {left, panel_top}, x, y);
+    PlotPanel panel(page, {left, panel_top}, x, y);
     panel.draw_frame(column == 0);
-    for (const SpeedUps* series : selected) panel.draw(*series);
+    // The first engine last, on top of the others.
+    for (auto series = selected.rbegin(); series != selected.rend(); ++series) {
+      panel.draw(**series);
+    }
   }
 }
 
@@ -201,7 +134,8 @@ class Legend {
       y_ += 18;
     }
     page_.line({x_, y_ - 4}, {x_ + kSample, y_ - 4}, stroke);
-    if (!fill.empty()) page_.circle({x_ + kSample / 2, y_ - 4}, kDot, {stroke.color, 1.5}, fill);
+    if (!fill.empty())
+      page_.circle({x_ + kSample / 2, y_ - 4}, kDotRadius, {stroke.color, 1.5}, fill);
     page_.text({x_ + kSample + 6, y_}, name, {kSize});
     x_ += needed;
   }
@@ -226,7 +160,7 @@ void draw_head(SvgPage& page, const Plot& plot, const nlohmann::ordered_json& re
       {11.5, SvgAnchor::start, kGrey});
   Legend legend(page, width);
   for (const std::string& engine : plot.engines) {
-    legend.add(engine, stroke_of(engine, to_text(CacheState::hot)), color_of(engine));
+    legend.add(engine, series_stroke(engine, to_text(CacheState::hot)), series_color(engine));
   }
   legend.add("dense", {kGrey, 1.5}, "");
   if (plot.states.size() < 2) return;

@@ -40,7 +40,39 @@ SpeedUps& find_series(const ReportLine& line, std::vector<SpeedUps>& all) {
   return all.back();
 }
 
+ReportLine as_picked(ReportLine line) {
+  line.engine = kPicked;
+  return line;
+}
+
+// Null when there is none.
+const ReportLine* find_backward(std::span<const ReportLine> picked, ReportLine forward) {
+  forward.pass = to_text(TimedPass::backward);
+  const auto found = std::find_if(picked.begin(), picked.end(), [&](const ReportLine& line) {
+    return same_parameters(line, forward);
+  });
+  return found == picked.end() ? nullptr : &*found;
+}
+
 }  // namespace
+
+std::vector<ReportLine> list_picked(std::span<const ReportLine> lines) {
+  std::vector<ReportLine> picked;
+  for (const ReportLine& line : lines) {
+    if (line.chosen && line.pass != to_text(TimedPass::total)) picked.push_back(as_picked(line));
+  }
+  std::vector<ReportLine> totals;
+  for (const ReportLine& line : picked) {
+    if (line.pass != to_text(TimedPass::forward)) continue;
+    const ReportLine* backward = find_backward(picked, line);
+    if (backward == nullptr) continue;
+    totals.push_back(line);
+    totals.back().pass = to_text(TimedPass::total);
+    totals.back().median_ms += backward->median_ms;
+  }
+  picked.insert(picked.end(), totals.begin(), totals.end());
+  return picked;
+}
 
 std::vector<SpeedUps> list_speed_ups(std::span<const ReportLine> lines) {
   std::vector<SpeedUps> all;

@@ -35,6 +35,11 @@ struct SpeedUps {
   std::vector<SpeedUpPoint> points;  // ascending in sparsity
 };
 
+// What a user who leaves the choice to the library gets, as lines of an engine of this name: of
+// each pass those of the engine that the picker took, and of "total" the sum of both.
+inline constexpr const char* kPicked = "picked";
+std::vector<ReportLine> list_picked(std::span<const ReportLine> lines);
+
 // In the order of the lines. Lines without dense beside them are left out, and dense itself. Lines
 // with a mask from a file make one series of all layers.
 std::vector<SpeedUps> list_speed_ups(std::span<const ReportLine> lines);
