@@ -172,6 +172,13 @@ void add_sampling_options(CLI::App& command, BenchTexts& texts) {
   command.add_option("--seed", texts.seed, "Of masks and numbers")->capture_default_str();
 }
 
+// Puts the options that were added since the last call under a heading of the help text.
+void group_options(CLI::App& command, const char* heading) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_group() == "Options" && option->get_name() != "--help") option->group(heading);
+  }
+}
+
 void add_report_options(CLI::App& command, ReportTexts& texts) {
   const auto add = [&](const char* name, OptionText& text, const char* description) {
     add_optional(command, name, text, description)->group("Reports");
@@ -196,8 +203,11 @@ void add_bench_command(CLI::App& app) {
       "bench", "Measures generated code against the interpreter, the paper's loop and dense");
   const auto texts = std::make_shared<BenchTexts>();
   add_layer_options(*command, *texts);
+  group_options(*command, "Layers");
   add_workload_options(*command, *texts);
+  group_options(*command, "Workloads and engines");
   add_sampling_options(*command, *texts);
+  group_options(*command, "Sampling");
   add_report_options(*command, texts->report);
   command->callback([texts] { run_bench(*texts); });
 }

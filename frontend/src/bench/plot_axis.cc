@@ -27,7 +27,7 @@ std::vector<double> round_sparsities() {
 
 std::vector<double> round_factors() {
   std::vector<double> values;
-  for (const double step : {1.0, 5.0, 2.0, 3.0, 7.0, 1.5, 4.0, 1.2, 6.0, 8.0}) {
+  for (const double step : {1.0, 5.0, 2.0, 3.0, 1.5, 4.0, 7.0, 1.2}) {
     for (int decade = -kDecades; decade < kDecades; ++decade) {
       values.push_back(step * std::pow(10, decade));
     }
@@ -65,7 +65,7 @@ std::vector<Tick> PlotAxis::ticks(double length, double font_size) const {
       const double apart = std::abs(position(other.value) - at) * length;
       const double widths =
           (text_width(tick.label, font_size) + text_width(other.label, font_size)) / 2;
-      return apart < (sparsity ? widths + font_size / 2 : 1.6 * font_size);
+      return apart < (sparsity ? widths + 0.9 * font_size : 1.6 * font_size);
     };
     if (std::none_of(ticks.begin(), ticks.end(), touches)) ticks.push_back(tick);
   }
