@@ -93,10 +93,10 @@ TEST(SpeedUpPlot, HasALineForEachSeriesAndADotForEachPoint) {
   EXPECT_EQ(count(svg, "native ahead of dense from 80% hot, below 50% cold"), 2U);
 }
 
-TEST(SpeedUpPlot, RealMasksAreDotsWithoutALine) {
+TEST(SpeedUpPlot, RealMasksAreDotsWithoutALineAndEmptyOnesNothing) {
   Json report = report_of({});
   for (const auto& [mask, sparsity] :
-       std::vector<std::pair<std::string, double>>{{"a", 0.9}, {"b", 0.95}}) {
+       std::vector<std::pair<std::string, double>>{{"a", 0.9}, {"b", 0.95}, {"empty", 1.0}}) {
     for (const char* engine : {"native", "dense"}) {
       Json result = result_of(engine, sparsity, 1);
       result["mask"] = mask;

@@ -1,9 +1,12 @@
 // Pairs and verdicts; see compare.h.
 #include "bench/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "bench/options.h"
 #include "sparsejit/error.h"
@@ -24,11 +27,12 @@ void sort_changes(std::vector<Change>& changes, bool slowest_first) {
   });
 }
 
-const ReportLine* find_partner(const ReportLine& line, const std::vector<ReportLine>& lines) {
-  const auto found = std::find_if(lines.begin(), lines.end(), [&](const ReportLine& other) {
-    return same_parameters(line, other);
-  });
-  return found == lines.end() ? nullptr : &*found;
+using LinesByKey = std::unordered_map<std::string, ReportLine>;
+
+LinesByKey by_key(const std::vector<ReportLine>& lines) {
+  LinesByKey found;
+  for (const ReportLine& line : lines) found.emplace(line_key(line), line);
+  return found;
 }
 
 // Numbers that are measured anew in every run differ a little without a cause.
@@ -38,8 +42,8 @@ bool is_measured(const std::string& field) {
 
 std::vector<std::string> compare_machines(const Json& before, const Json& after) {
   constexpr double kMeasuredNoise = 0.1;
-  const Json old_machine = before.value("machine", Json::object());
-  const Json new_machine = after.value("machine", Json::object());
+  const Json old_machine = before.value("machine", Json());
+  const Json new_machine = after.value("machine", Json());
   std::vector<std::string> differences;
   for (const auto& [field, value] : new_machine.items()) {
     if (!old_machine.contains(field) || old_machine[field] == value || field == "memory") continue;
@@ -73,22 +77,52 @@ std::string changes_text(const char* heading, const std::vector<Change>& changes
   return text;
 }
 
-// Lines that differ in the pass only are named together.
-std::string partnerless_text(const char* heading, const std::vector<ReportLine>& lines) {
-  std::vector<std::pair<std::string, std::string>> named;
-  for (const ReportLine& line : lines) {
-    const std::string name = describe(line);
-    const auto known = std::find_if(named.begin(), named.end(),
-                                    [&](const auto& entry) { return entry.first == name; });
-    if (known == named.end()) {
-      named.emplace_back(name, line.pass);
-    } else {
-      known->second += ", " + line.pass;
-    }
+// "hot, cold": each word once.
+class WordList {
+ public:
+  void add(const std::string& word) {
+    if (std::find(words_.begin(), words_.end(), word) == words_.end()) words_.push_back(word);
   }
-  std::string text;
-  for (const auto& [name, passes] : named) text += fmt::format("    {}: {}\n", name, passes);
-  return text.empty() ? "" : fmt::format("  {}\n", heading) + text;
+  std::string text() const { return fmt::format("{}", fmt::join(words_, ", ")); }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+// Lines of one workload, in short.
+struct WorkloadLines {
+  std::string workload;
+  int lines = 0;
+  WordList states;
+  WordList engines;
+  WordList passes;
+};
+
+std::vector<WorkloadLines> group_by_workload(const std::vector<ReportLine>& lines) {
+  std::vector<WorkloadLines> groups;
+  for (const ReportLine& line : lines) {
+    const std::string workload = describe_workload(line);
+    if (groups.empty() || groups.back().workload != workload) {
+      groups.emplace_back().workload = workload;
+    }
+    WorkloadLines& group = groups.back();
+    ++group.lines;
+    group.states.add(line.state);
+    group.engines.add(line.engine);
+    group.passes.add(line.pass);
+  }
+  return groups;
+}
+
+std::string partnerless_text(const char* heading, const std::vector<ReportLine>& lines) {
+  if (lines.empty()) return "";
+  std::string text = fmt::format("  {}\n", heading);
+  for (const WorkloadLines& group : group_by_workload(lines)) {
+    text += fmt::format("    {}: {} line{} ({}; {}; {})\n", group.workload, group.lines,
+                        group.lines == 1 ? "" : "s", group.states.text(), group.engines.text(),
+                        group.passes.text());
+  }
+  return text;
 }
 
 }  // namespace
@@ -99,13 +133,14 @@ Comparison compare_reports(const Json& before, const Json& after, double thresho
   comparison.machine = compare_machines(before, after);
   const std::vector<ReportLine> old_lines = report_lines(before);
   const std::vector<ReportLine> new_lines = report_lines(after);
+  const LinesByKey partners = by_key(old_lines);
   for (const ReportLine& line : new_lines) {
-    const ReportLine* old_line = find_partner(line, old_lines);
-    if (old_line == nullptr) {
+    const auto partner = partners.find(line_key(line));
+    if (partner == partners.end()) {
       comparison.only_after.push_back(line);
       continue;
     }
-    const Change change{*old_line, line};
+    const Change change{partner->second, line};
     if (!is_library(line.engine)) {
       comparison.baselines.push_back(change);
       continue;
@@ -114,8 +149,9 @@ Comparison compare_reports(const Json& before, const Json& after, double thresho
     if (moved(change.before, change.after, threshold)) comparison.slower.push_back(change);
     if (moved(change.after, change.before, threshold)) comparison.faster.push_back(change);
   }
+  const LinesByKey measured_again = by_key(new_lines);
   for (const ReportLine& line : old_lines) {
-    if (find_partner(line, new_lines) == nullptr) comparison.only_before.push_back(line);
+    if (!measured_again.contains(line_key(line))) comparison.only_before.push_back(line);
   }
   sort_changes(comparison.slower, true);
   sort_changes(comparison.faster, false);

@@ -3,7 +3,7 @@
 //     old.json   768x3072 batch 902, sparsity 0.9, ..., native, total   24.0 ms
 //     new        the same                                               29.1 ms  -> 1.21x the time
 //
-// Only lines with the same parameters are compared (same_parameters). A line is slower or faster
+// Only lines with the same parameters are compared (line_key). A line is slower or faster
 // when its median moved by more than the threshold and the middle halves of both samples do not
 // overlap. Baselines tell about the machine: they are never slower, but their mean is shown. Pure.
 #pragma once

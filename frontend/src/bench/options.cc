@@ -96,7 +96,9 @@ void validate_results_alone(const BenchTexts& texts) {
 // Before minutes of measuring rather than after.
 void validate_plot(const BenchOptions& options) {
   std::set<double> sparsities;
-  for (const Workload& workload : options.workloads) sparsities.insert(workload.sparsity);
+  for (const Workload& workload : options.workloads) {
+    if (workload.sparsity < 1) sparsities.insert(workload.sparsity);  // as list_speed_ups does
+  }
   const auto is_dense = [](BenchEngine engine) {
     return engine == BenchEngine::dense || engine == BenchEngine::onednn;
   };

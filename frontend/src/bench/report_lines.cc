@@ -66,15 +66,17 @@ ReportLine read_line(const Json& result) {
 
 }  // namespace
 
-std::string describe(const ReportLine& line) {
-  return fmt::format("{}{}{}, sparsity {:.6g}, {} thread{}, {}, {}", line.layer,
+std::string describe_workload(const ReportLine& line) {
+  return fmt::format("{}{}{}, sparsity {:.6g}, {} thread{}", line.layer,
                      line.mask.empty() ? "" : ", mask ", line.mask, line.sparsity, line.threads,
-                     line.threads == 1 ? "" : "s", line.state, line.engine);
+                     line.threads == 1 ? "" : "s");
 }
 
-bool same_parameters(const ReportLine& left, const ReportLine& right) {
-  return left.pass == right.pass && describe(left) == describe(right);
+std::string describe(const ReportLine& line) {
+  return fmt::format("{}, {}, {}", describe_workload(line), line.state, line.engine);
 }
+
+std::string line_key(const ReportLine& line) { return describe(line) + ", " + line.pass; }
 
 std::vector<ReportLine> report_lines(const Json& report) {
   std::vector<ReportLine> lines;

@@ -29,11 +29,13 @@ struct ReportLine {
   bool chosen = false;  // by the automatic picker
 };
 
+// "768x3072 batch 902, sparsity 0.9, 1 thread"
+std::string describe_workload(const ReportLine& line);
 // "768x3072 batch 902, sparsity 0.9, 1 thread, hot, native": all but the pass and the times.
 std::string describe(const ReportLine& line);
 
-// The same line of another run: all parameters, pass, engine and state.
-bool same_parameters(const ReportLine& left, const ReportLine& right);
+// All of describe and the pass: equal for the same line of two runs.
+std::string line_key(const ReportLine& line);
 
 // `report` is well-formed; see load_report.
 std::vector<ReportLine> report_lines(const nlohmann::ordered_json& report);

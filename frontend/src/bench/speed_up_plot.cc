@@ -148,16 +148,22 @@ class Legend {
   double y_ = 70;
 };
 
+// A report from a file may say anything of its machine.
+std::string machine_text(const nlohmann::ordered_json& report, const char* field) {
+  const nlohmann::ordered_json machine = report.value("machine", nlohmann::ordered_json());
+  return machine.contains(field) && machine[field].is_string() ? machine[field].get<std::string>()
+                                                               : "?";
+}
+
 void draw_head(SvgPage& page, const Plot& plot, const nlohmann::ordered_json& report,
                double width) {
-  const nlohmann::ordered_json machine = report.value("machine", nlohmann::ordered_json::object());
   page.text({kLeft, 28}, "Speed-up over the faster dense library",
             {17, SvgAnchor::start, "#222222", true});
-  page.text(
-      {kLeft, 47},
-      fmt::format("{}; dense: {}, {}", machine.value("cpu", "unknown CPU"),
-                  machine.value("dense_library", "?"), machine.value("dense_conv_library", "?")),
-      {11.5, SvgAnchor::start, kGrey});
+  page.text({kLeft, 47},
+            fmt::format("{}; dense: {}, {}", machine_text(report, "cpu"),
+                        machine_text(report, "dense_library"),
+                        machine_text(report, "dense_conv_library")),
+            {11.5, SvgAnchor::start, kGrey});
   Legend legend(page, width);
   for (const std::string& engine : plot.engines) {
     legend.add(engine, series_stroke(engine, to_text(CacheState::hot)), series_color(engine));
@@ -175,10 +181,11 @@ void validate_plottable(const std::set<double>& sparsities, bool compared,
   if (!compared) {
     throw_error("{}: nothing was measured beside dense, expected dense and another engine", option);
   }
-  if (sparsities.size() < 2) {
-    throw_error("{}: {:.6g} is the only sparsity, expected two or more such as --sparsity sweep",
-                option, *sparsities.begin());
-  }
+  if (sparsities.size() > 1) return;
+  const std::string only = sparsities.empty()
+                               ? "no sparsity below 1"
+                               : fmt::format("sparsity {:.6g} only", *sparsities.begin());
+  throw_error("{}: {}, expected two or more such as --sparsity sweep", option, only);
 }
 
 std::string plot_speed_ups(const nlohmann::ordered_json& report, std::string_view option) {

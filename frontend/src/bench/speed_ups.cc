@@ -2,6 +2,7 @@
 #include "bench/speed_ups.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "bench/options.h"
 #include "sparsejit/error.h"
@@ -15,15 +16,18 @@ bool is_dense(const ReportLine& line) {
   return line.engine == to_text(BenchEngine::dense) || line.engine == to_text(BenchEngine::onednn);
 }
 
-// Of the faster dense library; 0 if none was measured.
-double dense_ms(std::span<const ReportLine> lines, const ReportLine& sparse) {
-  double fastest = 0;
+std::string key_without_engine(ReportLine line) {
+  line.engine.clear();
+  return line_key(line);
+}
+
+// Milliseconds of the faster dense library, by key_without_engine.
+std::unordered_map<std::string, double> list_dense(std::span<const ReportLine> lines) {
+  std::unordered_map<std::string, double> fastest;
   for (const ReportLine& line : lines) {
     if (!is_dense(line)) continue;
-    ReportLine same = sparse;
-    same.engine = line.engine;
-    if (!same_parameters(same, line)) continue;
-    fastest = fastest == 0 ? line.median_ms : std::min(fastest, line.median_ms);
+    const auto [known, is_new] = fastest.emplace(key_without_engine(line), line.median_ms);
+    if (!is_new) known->second = std::min(known->second, line.median_ms);
   }
   return fastest;
 }
@@ -45,15 +49,6 @@ ReportLine as_picked(ReportLine line) {
   return line;
 }
 
-// Null when there is none.
-const ReportLine* find_backward(std::span<const ReportLine> picked, ReportLine forward) {
-  forward.pass = to_text(TimedPass::backward);
-  const auto found = std::find_if(picked.begin(), picked.end(), [&](const ReportLine& line) {
-    return same_parameters(line, forward);
-  });
-  return found == picked.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 std::vector<ReportLine> list_picked(std::span<const ReportLine> lines) {
@@ -61,25 +56,29 @@ std::vector<ReportLine> list_picked(std::span<const ReportLine> lines) {
   for (const ReportLine& line : lines) {
     if (line.chosen && line.pass != to_text(TimedPass::total)) picked.push_back(as_picked(line));
   }
+  std::unordered_map<std::string, double> backward_ms;
+  for (const ReportLine& line : picked) {
+    if (line.pass == to_text(TimedPass::backward)) backward_ms[describe(line)] = line.median_ms;
+  }
   std::vector<ReportLine> totals;
   for (const ReportLine& line : picked) {
-    if (line.pass != to_text(TimedPass::forward)) continue;
-    const ReportLine* backward = find_backward(picked, line);
-    if (backward == nullptr) continue;
+    const auto backward = backward_ms.find(describe(line));
+    if (line.pass != to_text(TimedPass::forward) || backward == backward_ms.end()) continue;
     totals.push_back(line);
     totals.back().pass = to_text(TimedPass::total);
-    totals.back().median_ms += backward->median_ms;
+    totals.back().median_ms += backward->second;
   }
   picked.insert(picked.end(), totals.begin(), totals.end());
   return picked;
 }
 
 std::vector<SpeedUps> list_speed_ups(std::span<const ReportLine> lines) {
+  const std::unordered_map<std::string, double> dense_ms = list_dense(lines);
   std::vector<SpeedUps> all;
   for (const ReportLine& line : lines) {
-    const double dense = dense_ms(lines, line);
-    if (dense == 0 || is_dense(line)) continue;
-    find_series(line, all).points.push_back({line.sparsity, dense / line.median_ms});
+    const auto dense = dense_ms.find(key_without_engine(line));
+    if (is_dense(line) || dense == dense_ms.end() || line.sparsity >= 1) continue;
+    find_series(line, all).points.push_back({line.sparsity, dense->second / line.median_ms});
   }
   for (SpeedUps& series : all) {
     std::stable_sort(series.points.begin(), series.points.end(),

@@ -40,8 +40,9 @@ struct SpeedUps {
 inline constexpr const char* kPicked = "picked";
 std::vector<ReportLine> list_picked(std::span<const ReportLine> lines);
 
-// In the order of the lines. Lines without dense beside them are left out, and dense itself. Lines
-// with a mask from a file make one series of all layers.
+// In the order of the lines. Lines without dense beside them are left out, dense itself, and empty
+// masks, whose density has no logarithm. Lines with a mask from a file make one series of all
+// layers.
 std::vector<SpeedUps> list_speed_ups(std::span<const ReportLine> lines);
 
 // "1 thread"
