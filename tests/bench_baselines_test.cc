@@ -5,6 +5,7 @@
 #include "bench/contender.h"
 #include "bench/memory_peaks.h"
 #include "mkl_sparse.h"
+#include "support/sanitized.h"
 
 namespace sparsejit::test {
 namespace {
@@ -69,6 +70,7 @@ TEST(BenchBaselines, LibrariesForLinearLayersLeaveOutConvolutions) {
 TEST(MemoryPeaks, AreOrdered) {
   const MachineModel machine = detect_machine();
   if (!machine.avx2_fma) GTEST_SKIP() << "AVX2 is needed";
+  if (kSanitized) GTEST_SKIP() << "checks of every load take longer than the loads";
   const double memory = measure_memory_gbytes(machine.l3_bytes, 1);
   EXPECT_GT(memory, 0.1);
   EXPECT_GT(measure_l2_gbytes(machine.l2_bytes), memory);

@@ -69,6 +69,7 @@ void set_mask(benchmark::State& state, int masks) {
   if (compiles) options.code_budget_bytes = kSmallBudget;
   Runtime runtime(options);
   std::vector<Mask> all;
+  all.reserve(masks);
   for (int i = 0; i < masks; ++i) all.push_back(square_mask(state.range(0), i + 1));
   Layer layer = compile_layer(all.front(), native_options(runtime));
   size_t next = 0;
