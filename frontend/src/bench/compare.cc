@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <unordered_map>
 
 #include "bench/options.h"
@@ -57,13 +59,20 @@ std::vector<std::string> compare_machines(const Json& before, const Json& after)
   return differences;
 }
 
-std::string mean_text(const std::vector<Change>& changes) {
+// Geometric means of the factors: "native 1.01x, interpreted 0.99x".
+std::string means_text(const std::vector<Change>& changes) {
   if (changes.empty()) return "none compared";
-  double logarithms = 0;
-  for (const Change& change : changes) logarithms += std::log(change.factor());
-  return fmt::format("{:.3f}x the time, geometric mean of {} line{}",
-                     std::exp(logarithms / static_cast<double>(changes.size())), changes.size(),
-                     changes.size() == 1 ? "" : "s");
+  std::map<std::string, std::vector<double>> logarithms;
+  for (const Change& change : changes) {
+    logarithms[change.after.engine].push_back(std::log(change.factor()));
+  }
+  std::string text;
+  for (const auto& [engine, all] : logarithms) {
+    const double sum = std::accumulate(all.begin(), all.end(), 0.0);
+    text += fmt::format("{}{} {:.3g}x", text.empty() ? "" : ", ", engine,
+                        std::exp(sum / static_cast<double>(all.size())));
+  }
+  return text + " the time";
 }
 
 std::string changes_text(const char* heading, const std::vector<Change>& changes) {
@@ -163,8 +172,8 @@ std::string comparison_text(const Comparison& comparison) {
   for (const std::string& difference : comparison.machine) {
     text += fmt::format("  another machine: {}\n", difference);
   }
-  text += fmt::format("  library's engines: {}\n", mean_text(comparison.library));
-  text += fmt::format("  baselines: {}\n", mean_text(comparison.baselines));
+  text += fmt::format("  library's engines: {}\n", means_text(comparison.library));
+  text += fmt::format("  baselines: {}\n", means_text(comparison.baselines));
   text += changes_text("slower:", comparison.slower);
   text += changes_text("faster:", comparison.faster);
   text += partnerless_text("only in the old report:", comparison.only_before);

@@ -5,7 +5,8 @@
 //
 // Only lines with the same parameters are compared (line_key). A line is slower or faster
 // when its median moved by more than the threshold and the middle halves of both samples do not
-// overlap. Baselines tell about the machine: they are never slower, but their mean is shown. Pure.
+// overlap. Baselines tell about the machine: they are never slower, but their means are shown.
+// Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -94,7 +94,7 @@ nlohmann::ordered_json crossovers_json(std::span<const SeriesCrossover> crossove
 }
 
 std::string to_text(const Crossover& crossover) {
-  const std::string percent = fmt::format("{:.3g}%", 100 * crossover.sparsity);
+  std::string percent = fmt::format("{:.3g}%", 100 * crossover.sparsity);
   if (crossover.side == CrossoverSide::at) return percent;
   return fmt::format("{} {}", side_text(crossover.side), percent);
 }
