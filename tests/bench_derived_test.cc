@@ -156,6 +156,22 @@ TEST(Crossover, ComparesWithTheFasterDenseLibraryAndFollowsThePicker) {
   EXPECT_EQ(found[1].series.points, (std::vector<SpeedUpPoint>{{0.8, 1}, {0.9, 1}}));
 }
 
+TEST(Crossover, TableNamesEachLayerOnceAndPassesWhereTheyDiffer) {
+  const auto series = [](const char* engine, const char* state, const char* pass, double factor) {
+    return SpeedUps{"64x32 batch 8", false, 2, pass, engine, state, {{0.5, factor}, {0.9, 2}}};
+  };
+  const std::vector<SpeedUps> all = {
+      series("native", "hot", "forward", 0.5), series("native", "hot", "total", 1),
+      series("native", "cold", "forward", 1), series("native", "cold", "total", 1),
+      series("picked", "hot", "total", 1)};
+  EXPECT_EQ(crossover_table(find_crossovers(all)),
+            "\nCrossover: the sparsity from which on it is at least as fast as dense\n"
+            "  64x32 batch 8, 2 threads\n"
+            "    native       hot forward 77.6%, total below 50%; cold below 50%\n"
+            "    picked       hot below 50%\n");
+  EXPECT_EQ(crossover_table({}), "");
+}
+
 TEST(Crossover, RealMasksAreNoCurve) {
   Json native = result_of("native", 0.9, 1);
   Json dense = result_of("dense", 0.9, 2);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "bench/options.h"
 #include "sparsejit/error.h"
@@ -30,21 +32,36 @@ double interpolate(const SpeedUpPoint& behind, const SpeedUpPoint& ahead) {
   return 1 - std::exp(low + share * (high - low));
 }
 
-bool same_row(const SpeedUps& left, const SpeedUps& right) {
-  return left.layer == right.layer && left.threads == right.threads && left.engine == right.engine;
+bool same_layer(const SpeedUps& left, const SpeedUps& right) {
+  return left.layer == right.layer && left.threads == right.threads;
 }
 
-// "hot: forward 57%, total below 50%"
-std::string row_text(std::span<const SeriesCrossover> crossovers, const SpeedUps& row) {
+// "hot forward 57%, total below 50%"; "hot below 50%" where all passes say the same.
+std::string state_text(const std::vector<const SeriesCrossover*>& passes) {
+  std::set<std::string> distinct;
   std::string text;
-  for (const CacheState state : {CacheState::hot, CacheState::cold}) {
-    std::string passes;
-    for (const SeriesCrossover& found : crossovers) {
-      if (!same_row(found.series, row) || found.series.state != to_text(state)) continue;
-      passes += fmt::format("{}{} {}", passes.empty() ? "" : ", ", found.series.pass,
-                            to_text(found.crossover));
+  for (const SeriesCrossover* found : passes) {
+    distinct.insert(to_text(found->crossover));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", found->series.pass,
+                        to_text(found->crossover));
+  }
+  return passes.front()->series.state + " " + (distinct.size() == 1 ? *distinct.begin() : text);
+}
+
+// One line for each engine that `layer` was crossed by.
+std::string layer_text(std::span<const SeriesCrossover> crossovers, const SpeedUps& layer) {
+  std::map<std::string, std::map<std::string, std::vector<const SeriesCrossover*>>> engines;
+  for (const SeriesCrossover& found : crossovers) {
+    if (!same_layer(found.series, layer)) continue;
+    engines[found.series.engine][found.series.state].push_back(&found);
+  }
+  std::string text;
+  for (const auto& [engine, states] : engines) {
+    std::string line;
+    for (auto state = states.rbegin(); state != states.rend(); ++state) {  // hot before cold
+      line += (line.empty() ? "" : "; ") + state_text(state->second);
     }
-    if (!passes.empty()) text += fmt::format("    {}: {}\n", to_text(state), passes);
+    text += fmt::format("    {:<12} {}\n", engine, line);
   }
   return text;
 }
@@ -103,15 +120,14 @@ std::string crossover_table(std::span<const SeriesCrossover> crossovers) {
   if (crossovers.empty()) return "";
   std::string text = "\nCrossover: the sparsity from which on it is at least as fast as dense\n";
   for (size_t i = 0; i < crossovers.size(); ++i) {
-    const SpeedUps& row = crossovers[i].series;
+    const SpeedUps& layer = crossovers[i].series;
     const auto before = crossovers.first(i);
-    if (std::any_of(before.begin(), before.end(), [&](const SeriesCrossover& earlier) {
-          return same_row(earlier.series, row);
-        })) {
-      continue;
-    }
-    text += fmt::format("  {}, {}, {}\n", row.layer, threads_text(row.threads), row.engine) +
-            row_text(crossovers, row);
+    const bool known = std::any_of(before.begin(), before.end(), [&](const auto& earlier) {
+      return same_layer(earlier.series, layer);
+    });
+    if (known) continue;
+    text += fmt::format("  {}, {}\n", layer.layer, threads_text(layer.threads)) +
+            layer_text(crossovers, layer);
   }
   return text;
 }

@@ -46,7 +46,7 @@ nlohmann::ordered_json crossovers_json(std::span<const SeriesCrossover> crossove
 // "57%", "below 50%", "above 99.5%"
 std::string to_text(const Crossover& crossover);
 
-// One line for each layer, number of threads and engine; empty without crossovers.
+// Of each layer and number of threads a line for each engine; empty without crossovers.
 std::string crossover_table(std::span<const SeriesCrossover> crossovers);
 
 }  // namespace sparsejit::frontend
