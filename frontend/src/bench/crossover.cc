@@ -58,8 +58,10 @@ std::string layer_text(std::span<const SeriesCrossover> crossovers, const SpeedU
   std::string text;
   for (const auto& [engine, states] : engines) {
     std::string line;
-    for (auto state = states.rbegin(); state != states.rend(); ++state) {  // hot before cold
-      line += (line.empty() ? "" : "; ") + state_text(state->second);
+    for (const CacheState state : {CacheState::hot, CacheState::cold}) {
+      const auto found = states.find(to_text(state));
+      if (found == states.end()) continue;
+      line += (line.empty() ? "" : "; ") + state_text(found->second);
     }
     text += fmt::format("    {:<12} {}\n", engine, line);
   }

@@ -108,15 +108,13 @@ void draw_row(SvgPage& page, const Plot& plot, const Row& row, double top) {
                      {kTickSize, SvgAnchor::middle, kGrey});
   for (size_t column = 0; column < plot.passes.size(); ++column) {
     const double left = kLeft + static_cast<double>(column) * (kPanelWidth + kGap);
-    const std::vector<const SpeedUps*> selected = select(plot, row, plot.passes[column]);
+    std::vector<const SpeedUps*> selected = select(plot, row, plot.passes[column]);
     page.text({left, panel_top - 24}, plot.passes[column], {12.5});
     page.text({left, panel_top - 8}, crossover_note(selected), {10.5, SvgAnchor::start, kGrey});
     PlotPanel panel(page, {left, panel_top}, x, y);
     panel.draw_frame(column == 0);
-    // The first engine last, on top of the others.
-    for (auto series = selected.rbegin(); series != selected.rend(); ++series) {
-      panel.draw(**series);
-    }
+    std::reverse(selected.begin(), selected.end());  // the first engine on top of the others
+    for (const SpeedUps* series : selected) panel.draw(*series);
   }
 }
 
