@@ -97,7 +97,7 @@ std::vector<Workload> list_bert() {
 }
 
 std::vector<Workload> list_mlp() {
-  constexpr int64_t kPixels = 28 * 28;
+  constexpr int64_t kPixels = int64_t{28} * 28;
   constexpr int64_t kHidden = 1024;
   constexpr int64_t kDigits = 10;
   std::vector<Workload> layers = {linear_layer(kPixels, kHidden), linear_layer(kHidden, kHidden),
