@@ -91,7 +91,7 @@ std::string crossover_note(const std::vector<const SpeedUps*>& panel) {
   }
   std::string note;
   for (const SeriesCrossover& found : find_crossovers(native)) {
-    note += fmt::format("{}{} {}", note.empty() ? "native ahead of dense from " : ", ",
+    note += fmt::format("{}{} {}", note.empty() ? "ahead of dense from " : ", ",
                         to_text(found.crossover), found.series.state);
   }
   return note;
