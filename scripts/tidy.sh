@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs clang-tidy over what the release preset builds, one file a processor at a time; or over the
-# files named. Tests, and the Python extension, which this preset does not build, are checked when named only: half a minute each, most of it for gtest's macros.
+# files named. Tests are checked when named only: half a minute each, most of it for gtest's macros.
+# The Python extension is not part of this preset.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/packages.sh

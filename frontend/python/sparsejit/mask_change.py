@@ -22,7 +22,7 @@ class MaskChange:
     @classmethod
     def from_core(cls, change: _core.MaskChange) -> "MaskChange":
         return cls(
-            old_index=change.old_index,
+            old_index=change.old_index(),
             kept=change.kept,
             added=change.added,
             removed=change.removed,

@@ -117,8 +117,8 @@ void run_forward(const SharedLayer& layer, Address x, const nb::tuple& x_shape,
 void run_backward(const SharedLayer& layer, Address x, const nb::tuple& x_shape,
                   const nb::tuple& x_strides, Address dy, const nb::tuple& dy_shape,
                   const nb::tuple& dy_strides, Address values, size_t nnz, Address dx,
-                  const nb::tuple& dx_strides, Address d_values, Address d_bias,
-                  size_t bias_length, Address y, const nb::tuple& y_strides) {
+                  const nb::tuple& dx_strides, Address d_values, Address d_bias, size_t bias_length,
+                  Address y, const nb::tuple& y_strides) {
   const Tensor in(x, x_shape, x_strides);
   const Tensor gradient(dy, dy_shape, dy_strides);
   const Tensor in_gradient(dx, x_shape, dx_strides);
@@ -147,8 +147,8 @@ Conv2d conv_of(const ConvNumbers& n) {
           .groups = n[8]};
 }
 
-void compile(SharedLayer* self, const Mask& mask, const std::optional<ConvNumbers>& conv,
-             bool relu, Runtime& runtime) {
+void compile(SharedLayer* self, const Mask& mask, const std::optional<ConvNumbers>& conv, bool relu,
+             Runtime& runtime) {
   LayerOptions options;
   options.relu = relu;
   options.runtime = &runtime;
@@ -187,8 +187,8 @@ using TorchIndices = nb::ndarray<nb::pytorch, int64_t, nb::ndim<1>>;
 
 TorchIndices old_index(const MaskChange& change) {
   auto* owned = new std::vector<int64_t>(change.old_index);
-  const nb::capsule owner(
-      owned, [](void* p) noexcept { delete static_cast<std::vector<int64_t>*>(p); });
+  const nb::capsule owner(owned,
+                          [](void* p) noexcept { delete static_cast<std::vector<int64_t>*>(p); });
   return {owned->data(), {owned->size()}, owner};
 }
 
@@ -196,7 +196,7 @@ TorchIndices old_index(const MaskChange& change) {
 
 void bind_layer(nb::module_& module) {
   nb::class_<MaskChange>(module, "MaskChange")
-      .def_prop_ro("old_index", &old_index)
+      .def("old_index", &old_index)
       .def_ro("kept", &MaskChange::kept)
       .def_ro("added", &MaskChange::added)
       .def_ro("removed", &MaskChange::removed)

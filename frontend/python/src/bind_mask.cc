@@ -64,8 +64,8 @@ Mask mask_from_packed(const Bytes& bits, const std::vector<int64_t>& shape) {
 // Hands a vector's memory to PyTorch.
 TorchBytes to_torch(std::vector<uint8_t> bytes) {
   auto* owned = new std::vector<uint8_t>(std::move(bytes));
-  const nb::capsule owner(
-      owned, [](void* p) noexcept { delete static_cast<std::vector<uint8_t>*>(p); });
+  const nb::capsule owner(owned,
+                          [](void* p) noexcept { delete static_cast<std::vector<uint8_t>*>(p); });
   return {owned->data(), {owned->size()}, owner};
 }
 
