@@ -21,11 +21,18 @@ if TYPE_CHECKING:
     from .config import show_config
     from .conv import SparseConv2d
     from .linear import SparseLinear
+    from .picking import pick_by_timing
+    from .reporting import report
+    from .replacing import densify, sparsify
 
 _HOME = {
     "show_config": "config",
     "SparseLinear": "linear",
     "SparseConv2d": "conv",
+    "sparsify": "replacing",
+    "densify": "replacing",
+    "report": "reporting",
+    "pick_by_timing": "picking",
 }
 
 __all__ = list(_HOME)

@@ -84,6 +84,16 @@ class SparseConv2d(SparseModule):
     def _conv_numbers(self) -> ConvNumbers:
         return (*self.stride, *self.padding_sides, *self.dilation, self.groups)
 
+    def _dense_operator(self, x, weight):
+        top, bottom, left, right = self.padding_sides
+        if (top, left) == (bottom, right):
+            padding = (top, left)
+        else:
+            x, padding = nn.functional.pad(x, (left, right, top, bottom)), 0
+        return nn.functional.conv2d(
+            x, weight, self.bias, self.stride, padding, self.dilation, self.groups
+        )
+
     def _settings(self) -> dict:
         names = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation")
         return {name: getattr(self, name) for name in (*names, "groups")}

@@ -49,6 +49,9 @@ class SparseLinear(SparseModule):
     def _make_kernel(self, mask) -> Kernel:
         return Kernel(mask, self.weight_shape, None, self.relu, self.layout == "feature_major")
 
+    def _dense_operator(self, x, weight):
+        return nn.functional.linear(x, weight, self.bias)
+
     @classmethod
     def from_dense(
         cls,

@@ -7,6 +7,9 @@
 The mask is data of its own: a stored weight that happens to be 0.0 stays stored. It changes
 through `set_mask` and `load_state_dict` only; both generate code again. Copies and pickles carry
 values and mask, never code.
+
+While its sparsity is under `dense_below`, a layer scatters its values into a dense weight and runs
+PyTorch's own operator: what gradual pruning starts with, and what is faster with few zeros.
 """
 
 import math
@@ -14,6 +17,7 @@ from typing import Optional
 
 from . import _core, masks
 from ._torch import torch
+from .activations import check_float32, check_input
 from .kernel import ConvNumbers, Kernel
 from .mask_change import MaskChange
 from .ops import sparse_layer
@@ -24,6 +28,7 @@ nn = torch.nn
 class SparseModule(nn.Module):
     weight_shape: tuple[int, ...]
     relu: bool
+    dense_below: float = 0.0
     values: nn.Parameter
     bias: Optional[nn.Parameter]
     mask_bits: torch.Tensor
@@ -35,6 +40,7 @@ class SparseModule(nn.Module):
         self.values = nn.Parameter(torch.empty(mask.nnz))
         self.bias = nn.Parameter(torch.empty(self.weight_shape[0])) if bias else None
         self._kernel = self._make_kernel(mask)
+        self._positions: Optional[torch.Tensor] = None
         self.reset_parameters()
 
     def _make_kernel(self, mask: _core.Mask) -> Kernel:
@@ -51,7 +57,30 @@ class SparseModule(nn.Module):
                 nn.init.uniform_(parameter, -bound, bound)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.runs_dense:
+            return self._forward_dense(x)
         return sparse_layer(x, self.values, self.bias, self._kernel)
+
+    @property
+    def runs_dense(self) -> bool:
+        return self.sparsity < self.dense_below
+
+    def _forward_dense(self, x: torch.Tensor) -> torch.Tensor:
+        check_input(self._kernel, x)
+        check_float32(self.values, "values")
+        weight = torch.zeros(math.prod(self.weight_shape))
+        weight = weight.index_put((self._stored_positions(),), self.values)
+        y = self._dense_operator(x, weight.view(self.weight_shape))
+        return torch.relu(y) if self.relu else y
+
+    def _dense_operator(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def _stored_positions(self) -> torch.Tensor:
+        """Row-major positions of the values, int64; kept until the mask changes."""
+        if self._positions is None:
+            self._positions = self.mask.flatten().nonzero().squeeze(1)
+        return self._positions
 
     @property
     def nnz(self) -> int:
@@ -113,6 +142,7 @@ class SparseModule(nn.Module):
 
     def _replace_values(self, values: torch.Tensor) -> None:
         self.mask_bits = self._kernel.mask.packed()
+        self._positions = None
         self.values.grad = None
         # A graph of the step before may hold the parameter's gradient accumulator, which checks
         # for the old length. Assigning data of another type makes autograd drop it.
@@ -143,11 +173,12 @@ class SparseModule(nn.Module):
 
     def __getstate__(self) -> dict:
         state = self.__dict__.copy()
-        del state["_kernel"]
+        del state["_kernel"], state["_positions"]
         return state
 
     def __setstate__(self, state: dict) -> None:
         super().__setstate__(state)
+        self._positions = None
         bits = self.mask_bits.contiguous()
         self._kernel = self._make_kernel(_core.Mask.from_packed(bits, list(self.weight_shape)))
 
