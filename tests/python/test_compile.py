@@ -46,6 +46,15 @@ def test_follows_a_mask_that_changes():
     assert_same(model, compiled, x)
 
 
+def test_layers_that_compute_densely_compile_too():
+    model = network()
+    model[2].dense_below = model[0].dense_below = 1.0
+    compiled = torch.compile(model, backend="aot_eager")
+    assert_same(model, compiled, torch.randn(16, 3, 6, 6))
+    model[2].set_mask(torch.rand(20, 288) < 0.5, fresh=0.1)
+    assert_same(model, compiled, torch.randn(16, 3, 6, 6))
+
+
 def test_operators_pass_the_checks_of_pytorch():
     layer = SparseLinear(20, 12, sparsity=0.5, relu=True)
     x = torch.randn(9, 20, requires_grad=True)

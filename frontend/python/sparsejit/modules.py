@@ -63,7 +63,7 @@ class SparseModule(nn.Module):
 
     @property
     def runs_dense(self) -> bool:
-        return self.sparsity < self.dense_below
+        return self.dense_below > 0 and self.sparsity < self.dense_below
 
     def _forward_dense(self, x: torch.Tensor) -> torch.Tensor:
         check_input(self._kernel, x)
@@ -84,7 +84,7 @@ class SparseModule(nn.Module):
 
     @property
     def nnz(self) -> int:
-        return self._kernel.mask.nnz
+        return self.values.numel()
 
     @property
     def sparsity(self) -> float:
