@@ -20,8 +20,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .config import show_config
     from .conv import SparseConv2d
+    from .distributed import check_masks_agree, ignore_masks
     from .linear import SparseLinear
+    from .mask_change import MaskChange
+    from .optimizer_state import move_optimizer_state
     from .picking import pick_by_timing
+    from .pruners import SET, AlternatingDense, Constant, GradualMagnitude, OneShotMagnitude, RigL
     from .reporting import report
     from .replacing import densify, sparsify
 
@@ -33,6 +37,16 @@ _HOME = {
     "densify": "replacing",
     "report": "reporting",
     "pick_by_timing": "picking",
+    "Constant": "pruners",
+    "OneShotMagnitude": "pruners",
+    "GradualMagnitude": "pruners",
+    "AlternatingDense": "pruners",
+    "RigL": "pruners",
+    "SET": "pruners",
+    "MaskChange": "mask_change",
+    "move_optimizer_state": "optimizer_state",
+    "ignore_masks": "distributed",
+    "check_masks_agree": "distributed",
 }
 
 __all__ = list(_HOME)

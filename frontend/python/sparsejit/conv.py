@@ -84,14 +84,26 @@ class SparseConv2d(SparseModule):
     def _conv_numbers(self) -> ConvNumbers:
         return (*self.stride, *self.padding_sides, *self.dilation, self.groups)
 
-    def _dense_operator(self, x, weight):
+    def _padded(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
+        """x and the padding PyTorch's operators still have to add, which is symmetric."""
         top, bottom, left, right = self.padding_sides
         if (top, left) == (bottom, right):
-            padding = (top, left)
-        else:
-            x, padding = nn.functional.pad(x, (left, right, top, bottom)), 0
+            return x, (top, left)
+        return nn.functional.pad(x, (left, right, top, bottom)), (0, 0)
+
+    def _dense_operator(self, x, weight):
+        x, padding = self._padded(x)
         return nn.functional.conv2d(
             x, weight, self.bias, self.stride, padding, self.dilation, self.groups
+        )
+
+    def dense_weight_gradient(self, x, dy):
+        """Of every weight, stored or not, summed over the images."""
+        if x.dim() == 3:
+            x, dy = x.unsqueeze(0), dy.unsqueeze(0)
+        x, padding = self._padded(x)
+        return nn.grad.conv2d_weight(
+            x, self.weight_shape, dy, self.stride, padding, self.dilation, self.groups
         )
 
     def _settings(self) -> dict:

@@ -52,6 +52,10 @@ class SparseLinear(SparseModule):
     def _dense_operator(self, x, weight):
         return nn.functional.linear(x, weight, self.bias)
 
+    def dense_weight_gradient(self, x, dy):
+        """Of every weight, stored or not: dy^T x, summed over all leading axes."""
+        return dy.reshape(-1, self.out_features).t() @ x.reshape(-1, self.in_features)
+
     @classmethod
     def from_dense(
         cls,

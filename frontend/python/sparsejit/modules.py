@@ -26,6 +26,9 @@ nn = torch.nn
 
 
 class SparseModule(nn.Module):
+    """Subclasses say what a dense layer of the kind does: `_dense_operator(x, weight)` and
+    `dense_weight_gradient(x, dy)`."""
+
     weight_shape: tuple[int, ...]
     relu: bool
     dense_below: float = 0.0
@@ -72,9 +75,6 @@ class SparseModule(nn.Module):
         weight = weight.index_put((self._stored_positions(),), self.values)
         y = self._dense_operator(x, weight.view(self.weight_shape))
         return torch.relu(y) if self.relu else y
-
-    def _dense_operator(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
 
     def _stored_positions(self) -> torch.Tensor:
         """Row-major positions of the values, int64; kept until the mask changes."""
