@@ -144,6 +144,9 @@ class SparseModule(nn.Module):
         self.mask_bits = self._kernel.mask.packed()
         self._positions = None
         self.values.grad = None
+        if values.shape == self.values.shape:
+            self.values.data.copy_(values)  # keeps what DistributedDataParallel has hooked
+            return
         # A graph of the step before may hold the parameter's gradient accumulator, which checks
         # for the old length. Assigning data of another type makes autograd drop it.
         self.values.data = torch.empty(0, dtype=torch.float64)
