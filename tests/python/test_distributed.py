@@ -43,19 +43,18 @@ def test_two_processes_train_as_one(pruner):
 
 def test_ranks_with_different_masks_are_told(tmp_path):
     program = tmp_path / "differ.py"
-    folder = str(tmp_path)
     program.write_text(
-        "import torch, torch.distributed as dist, sparsejit\n"
+        "import sys, torch, torch.distributed as dist, sparsejit\n"
         "dist.init_process_group('gloo')\n"
         "torch.manual_seed(dist.get_rank())\n"
         "model = torch.nn.Sequential(sparsejit.SparseLinear(20, 20, sparsity=0.5))\n"
         "try:\n"
         "    sparsejit.check_masks_agree(model)\n"
         "except RuntimeError as error:\n"
-        f"    open({folder!r} + f'/rank{dist.get_rank()}', 'w').write(str(error))\n"
+        "    open(f'{sys.argv[1]}/rank{dist.get_rank()}', 'w').write(str(error))\n"
         "dist.destroy_process_group()\n"
     )
-    run([*TORCHRUN, str(program)])
+    run([*TORCHRUN, str(program), str(tmp_path)])
     for rank in ("rank0", "rank1"):
         assert "layer '0': ranks have different masks" in (tmp_path / rank).read_text()
 
