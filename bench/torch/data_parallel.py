@@ -8,6 +8,7 @@ the gradients of stored weights are exchanged.
 """
 
 import argparse
+import gc
 import os
 
 import torch
@@ -95,6 +96,9 @@ def main() -> None:
         print("masks", *hashes)
     if world > 1:
         sparsejit.check_masks_agree(network)
+        # Wrappers left in reference cycles keep gloo's threads alive, which abort when they meet
+        # an interpreter that is shutting down.
+        gc.collect()
         dist.destroy_process_group()
 
 

@@ -4,7 +4,7 @@
     python bench/torch/train_step.py bert --sparsity 0.97 --profile
 
 A step is forward, loss, backward and SGD with momentum. Contenders take turns in one process;
-medians are compared. Before timing, the sparse network's loss is checked against the dense one
+medians are compared. Before timing, the sparse network's output is checked against the dense one
 with the same zeros. `--profile` shows where the time goes.
 """
 
@@ -17,6 +17,7 @@ from time import perf_counter
 import torch
 from breakdown import breakdown
 from networks import WORKLOADS
+from torch.nn.utils import prune
 
 import sparsejit
 
@@ -32,6 +33,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--warm-up", type=int, default=6)
     parser.add_argument("--layout", choices=["feature_major", "row_major"], default="feature_major")
     parser.add_argument("--channels-last", action="store_true", help="of all networks")
+    parser.add_argument("--masked", action="store_true", help="also dense with masks")
     parser.add_argument("--pick", action="store_true", help="time each layer dense and sparse first")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json", metavar="FILE")
@@ -60,10 +62,20 @@ def make_networks(arguments: argparse.Namespace) -> dict[str, torch.nn.Module]:
         options["method"] = arguments.method
     sparse = sparsejit.sparsify(copy.deepcopy(dense), arguments.sparsity, **options)
     networks = {"dense": dense, "sparse": sparse}
+    if arguments.masked:
+        networks["masked"] = with_masks(copy.deepcopy(dense), sparse)
     if arguments.channels_last:
         for network in networks.values():
             network.to(memory_format=torch.channels_last)
     return networks
+
+
+def with_masks(dense: torch.nn.Module, sparse: torch.nn.Module) -> torch.nn.Module:
+    """The dense network with the masks of the sparse one, by torch.nn.utils.prune."""
+    for name, module in sparse.named_modules():
+        if isinstance(module, (sparsejit.SparseLinear, sparsejit.SparseConv2d)):
+            prune.custom_from_mask(dense.get_submodule(name), "weight", module.mask)
+    return dense
 
 
 @torch.no_grad()
