@@ -37,9 +37,7 @@ def make_network(pruner: str, seed: int) -> nn.Module:
         return network
     sparsity = SPARSITY if pruner in STARTS_SPARSE else 0.0
     layers = ["0", "2"]
-    masks = {
-        name: torch.rand_like(network[int(name)].weight) >= sparsity for name in layers
-    }
+    masks = {name: torch.rand_like(network[int(name)].weight) >= sparsity for name in layers}
     return sparsejit.sparsify(network, masks=masks)
 
 

@@ -12,6 +12,7 @@ import argparse
 import copy
 import json
 import statistics
+from functools import partial
 from time import perf_counter
 
 import torch
@@ -34,7 +35,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--layout", choices=["feature_major", "row_major"], default="feature_major")
     parser.add_argument("--channels-last", action="store_true", help="of all networks")
     parser.add_argument("--masked", action="store_true", help="also dense with masks")
-    parser.add_argument("--pick", action="store_true", help="time each layer dense and sparse first")
+    parser.add_argument(
+        "--pick", action="store_true", help="time each layer dense and sparse first"
+    )
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     return parser.parse_args()
@@ -93,7 +96,7 @@ def verify(sparse: torch.nn.Module, x: torch.Tensor) -> float:
 
 def measure(trainers: dict[str, Trainer], batch, arguments) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {name: [] for name in trainers}
-    for run in range(arguments.warm_up + arguments.runs):
+    for _ in range(arguments.warm_up + arguments.runs):
         for name, trainer in trainers.items():
             start = perf_counter()
             trainer.step(*batch)
@@ -117,13 +120,15 @@ def main() -> None:
     trainers = {name: Trainer(network.train()) for name, network in networks.items()}
     times = measure(trainers, batch, arguments)
     medians = {name: statistics.median(seconds) for name, seconds in times.items()}
-    print(f"{arguments.network}, batch {size}, {arguments.threads} threads, "
-          f"sparsity {arguments.sparsity}, outputs differ by {difference:.1e} at most, relative to the largest")
+    print(
+        f"{arguments.network}, batch {size}, {arguments.threads} threads, "
+        f"sparsity {arguments.sparsity}, outputs differ by {difference:.1e} of the largest"
+    )
     for name, seconds in medians.items():
         print(f"{name:8} {seconds * 1e3:9.1f} ms   {medians['dense'] / seconds:5.2f} x dense")
     if arguments.profile:
         for name, trainer in trainers.items():
-            print(f"\n{name}:\n{breakdown(lambda: trainer.step(*batch))}")
+            print(f"\n{name}:\n{breakdown(partial(trainer.step, *batch))}")
         print(f"\n{sparsejit.report(networks['sparse'])}")
     if arguments.json:
         with open(arguments.json, "w") as file:

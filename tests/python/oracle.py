@@ -26,6 +26,9 @@ def assert_matches_dense(sparse, x, dy=None):
         want = want[sparse.mask] if name == "values" else want
         largest = want.abs().max().item() if want.numel() else 0
         torch.testing.assert_close(
-            got.double(), want, rtol=0, atol=1e-5 * largest + 1e-6,
+            got.double(),
+            want,
+            rtol=0,
+            atol=1e-5 * largest + 1e-6,
             msg=lambda text, name=name: f"{name}: {text}",
         )

@@ -9,7 +9,9 @@ from torch import nn
 
 from sparsejit import SparseConv2d
 
-GRID = list(itertools.product([1, 3, (3, 1), (1, 3), 5], [1, 2, (1, 3)], [0, 1, (3, 0)], [1, 2], [1, 2, 4]))
+GRID = list(
+    itertools.product([1, 3, (3, 1), (1, 3), 5], [1, 2, (1, 3)], [0, 1, (3, 0)], [1, 2], [1, 2, 4])
+)
 
 
 @pytest.mark.parametrize("kernel, stride, padding, dilation, groups", GRID)
@@ -35,12 +37,15 @@ def test_sizes_of_images(size, images):
     assert_matches_dense(layer, torch.randn(images, 6, size, size))
 
 
-@pytest.mark.parametrize("make", [
-    lambda t: t.to(memory_format=torch.channels_last),
-    lambda t: torch.randn(6, 8, 20, 24)[1:4, 2:6, 5:16, ::2].copy_(t),
-    lambda t: t[:1, :1].expand(3, 4, 11, 12),
-    lambda t: t.permute(0, 1, 3, 2).contiguous().permute(0, 1, 3, 2),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: t.to(memory_format=torch.channels_last),
+        lambda t: torch.randn(6, 8, 20, 24)[1:4, 2:6, 5:16, ::2].copy_(t),
+        lambda t: t[:1, :1].expand(3, 4, 11, 12),
+        lambda t: t.permute(0, 1, 3, 2).contiguous().permute(0, 1, 3, 2),
+    ],
+)
 def test_takes_any_strides(make):
     layer = SparseConv2d(4, 8, 3, padding=1, sparsity=0.5)
     x = make(torch.randn(3, 4, 11, 12))
@@ -91,26 +96,32 @@ def test_more_weights_in_a_channel_than_16_bits_count():
     assert_matches_dense(layer, torch.randn(1, 4096, 4, 4))
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"padding_mode": "reflect"}, "reflect"),
-    ({"groups": 3}, "groups: 3"),
-    ({"stride": 0}, "stride: 0"),
-    ({"padding": -1}, "padding: -1"),
-    ({"padding": "full"}, "full"),
-    ({"padding": "same", "stride": 2}, "stride"),
-    ({"dilation": (1, 2, 3)}, "dilation"),
-    ({"mask": torch.ones(8, 4, 3)}, "shape"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"padding_mode": "reflect"}, "reflect"),
+        ({"groups": 3}, "groups: 3"),
+        ({"stride": 0}, "stride: 0"),
+        ({"padding": -1}, "padding: -1"),
+        ({"padding": "full"}, "full"),
+        ({"padding": "same", "stride": 2}, "stride"),
+        ({"dilation": (1, 2, 3)}, "dilation"),
+        ({"mask": torch.ones(8, 4, 3)}, "shape"),
+    ],
+)
 def test_wrong_arguments_name_the_value(arguments, message):
     with pytest.raises(ValueError, match=message):
         SparseConv2d(4, 8, 3, **{"sparsity": None if "mask" in arguments else 0.5, **arguments})
 
 
-@pytest.mark.parametrize("shape, message", [
-    ((2, 5, 8, 8), "expected .images, 4"),
-    ((2, 4, 2, 8), "2x8 leave an output of 0x6"),
-    ((4, 8), "shape .4, 8."),
-])
+@pytest.mark.parametrize(
+    "shape, message",
+    [
+        ((2, 5, 8, 8), "expected .images, 4"),
+        ((2, 4, 2, 8), "2x8 leave an output of 0x6"),
+        ((4, 8), "shape .4, 8."),
+    ],
+)
 def test_wrong_images_name_the_shape(shape, message):
     with pytest.raises(ValueError, match=message):
         SparseConv2d(4, 8, 3, sparsity=0.5)(torch.zeros(shape))

@@ -29,24 +29,30 @@ def test_takes_an_input_without_axes_only_as_an_error():
         SparseLinear(20, 12, sparsity=0.5)(torch.tensor(1.0))
 
 
-@pytest.mark.parametrize("make", [
-    lambda t: t.t().contiguous().t(),
-    lambda t: torch.randn(40, 48)[5:31, 3:43].copy_(t),
-    lambda t: t[:1].expand(26, 40),
-    lambda t: t.flip(0)[::1],
-    lambda t: torch.randn(52, 40)[::2].copy_(t),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: t.t().contiguous().t(),
+        lambda t: torch.randn(40, 48)[5:31, 3:43].copy_(t),
+        lambda t: t[:1].expand(26, 40),
+        lambda t: t.flip(0)[::1],
+        lambda t: torch.randn(52, 40)[::2].copy_(t),
+    ],
+)
 def test_takes_any_strides_of_the_input(make):
     layer = SparseLinear(40, 24, sparsity=0.8)
     assert_matches_dense(layer, make(torch.randn(26, 40)))
 
 
-@pytest.mark.parametrize("make", [
-    lambda t: torch.ones(()).expand(26, 24),
-    lambda t: torch.randn(24, 26).t(),
-    lambda t: torch.randn(26, 1).expand(26, 24),
-    lambda t: torch.randn(30, 40)[2:28, 4:28],
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: torch.ones(()).expand(26, 24),
+        lambda t: torch.randn(24, 26).t(),
+        lambda t: torch.randn(26, 1).expand(26, 24),
+        lambda t: torch.randn(30, 40)[2:28, 4:28],
+    ],
+)
 def test_takes_any_strides_of_the_gradient(make):
     layer = SparseLinear(40, 24, sparsity=0.8)
     assert_matches_dense(layer, torch.randn(26, 40), make(None))
@@ -192,10 +198,13 @@ def test_a_cast_module_names_its_values():
         layer(torch.zeros(4, 10))
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda layer: setattr(layer.values, "data", torch.zeros(3)), "values"),
-    (lambda layer: setattr(layer.bias, "data", torch.zeros(5)), "bias"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda layer: setattr(layer.values, "data", torch.zeros(3)), "values"),
+        (lambda layer: setattr(layer.bias, "data", torch.zeros(5)), "bias"),
+    ],
+)
 def test_arrays_of_another_length_are_refused(change, message):
     layer = SparseLinear(10, 6, sparsity=0.5)
     change(layer)
@@ -203,17 +212,20 @@ def test_arrays_of_another_length_are_refused(change, message):
         layer(torch.zeros(4, 10))
 
 
-@pytest.mark.parametrize("arguments, error, message", [
-    ({}, ValueError, "neither"),
-    ({"sparsity": 0.5, "mask": torch.ones(6, 10)}, ValueError, "both"),
-    ({"sparsity": 1.5}, ValueError, "1.5"),
-    ({"sparsity": float("nan")}, ValueError, "nan"),
-    ({"mask": torch.ones(10, 6)}, ValueError, r"\(10, 6\), expected \(6, 10\)"),
-    ({"mask": torch.full((6, 10), float("nan"))}, ValueError, "NaN"),
-    ({"mask": [[1]]}, TypeError, "list"),
-    ({"mask": torch.ones(6, 10).to_sparse()}, ValueError, "sparse"),
-    ({"sparsity": 0.5, "layout": "columns"}, ValueError, "columns"),
-])
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({}, ValueError, "neither"),
+        ({"sparsity": 0.5, "mask": torch.ones(6, 10)}, ValueError, "both"),
+        ({"sparsity": 1.5}, ValueError, "1.5"),
+        ({"sparsity": float("nan")}, ValueError, "nan"),
+        ({"mask": torch.ones(10, 6)}, ValueError, r"\(10, 6\), expected \(6, 10\)"),
+        ({"mask": torch.full((6, 10), float("nan"))}, ValueError, "NaN"),
+        ({"mask": [[1]]}, TypeError, "list"),
+        ({"mask": torch.ones(6, 10).to_sparse()}, ValueError, "sparse"),
+        ({"sparsity": 0.5, "layout": "columns"}, ValueError, "columns"),
+    ],
+)
 def test_wrong_arguments_name_the_value(arguments, error, message):
     with pytest.raises(error, match=message):
         SparseLinear(10, 6, **arguments)

@@ -5,6 +5,7 @@ import io
 import pickle
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -105,10 +106,14 @@ def test_from_dense_reads_masks_of_torch_prune():
     assert layer.values.requires_grad
 
 
-@pytest.mark.parametrize("dense", [nn.Linear(5, 4, bias=False), nn.Conv2d(4, 6, (3, 1), 2, 1, groups=2)])
+@pytest.mark.parametrize(
+    "dense", [nn.Linear(5, 4, bias=False), nn.Conv2d(4, 6, (3, 1), 2, 1, groups=2)]
+)
 def test_to_dense_goes_back(dense):
     dense.bias is None or dense.bias.requires_grad_(False)
-    sparse = (SparseLinear if isinstance(dense, nn.Linear) else SparseConv2d).from_dense(dense.eval())
+    sparse = (SparseLinear if isinstance(dense, nn.Linear) else SparseConv2d).from_dense(
+        dense.eval()
+    )
     back = sparse.to_dense()
     assert repr(back) == repr(dense) and not back.training
     for (name, got), want in zip(back.named_parameters(), dense.parameters()):
@@ -147,7 +152,8 @@ def torch_save(layer):
 
 @pytest.mark.parametrize("make", LAYERS)
 @pytest.mark.parametrize(
-    "carry", [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer)), torch_save, state_dict]
+    "carry",
+    [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer)), torch_save, state_dict],
 )
 def test_copies_have_the_mask_and_give_the_same_bits(make, carry):
     layer = make()
@@ -174,11 +180,17 @@ def test_another_process_gives_the_same_bits(tmp_path):
     assert torch.equal(y, layer(x)) and mask_hash == layer.mask_hash
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda s: s.update(mask_bits=s["mask_bits"][:-1]), "14 packed bytes, expected 15 for 10x12"),
-    (lambda s: s.update(mask_bits=s["mask_bits"].float()), "float32"),
-    (lambda s: s.update(values=s["values"][:-1]), "stores 36 weights, but there are 35 values"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (
+            lambda s: s.update(mask_bits=s["mask_bits"][:-1]),
+            "14 packed bytes, expected 15 for 10x12",
+        ),
+        (lambda s: s.update(mask_bits=s["mask_bits"].float()), "float32"),
+        (lambda s: s.update(values=s["values"][:-1]), "stores 36 weights, but there are 35 values"),
+    ],
+)
 def test_malformed_states_are_refused_and_change_nothing(change, message):
     layer = SparseLinear(12, 10, sparsity=0.7)
     x = torch.randn(9, 12)
@@ -212,6 +224,31 @@ def test_workers_that_fork_can_run_layers_and_compile():
     for inherited, compiled in results:
         assert torch.equal(inherited, expected) and torch.equal(compiled, expected)
     assert torch.equal(layer(x), expected)
+
+
+def test_masks_that_change_beside_running_threads_never_crash():
+    layer = SparseLinear(300, 300, sparsity=0.9)
+    x = torch.randn(32, 300)
+    refused = []
+    done = threading.Event()
+
+    def run():
+        while not done.is_set():
+            try:
+                layer(x)
+            except (ValueError, TypeError) as error:
+                refused.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(40):
+        layer.set_mask(torch.rand(300, 300) < 0.1)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert all("values" in str(error) for error in refused)
+    assert_matches_dense(layer, x)
 
 
 def test_explain_names_engine_and_pass():

@@ -21,7 +21,9 @@ from sparsejit.schedule import Schedule, plan_schedule
 def row(values, mask=None):
     """A layer of one output with these weights."""
     weight = torch.tensor([values])
-    layer = SparseLinear(len(values), 1, bias=False, mask=torch.ones_like(weight) if mask is None else mask)
+    layer = SparseLinear(
+        len(values), 1, bias=False, mask=torch.ones_like(weight) if mask is None else mask
+    )
     layer.values.data = weight[layer.mask]
     return layer
 
@@ -36,26 +38,43 @@ def train_step(layer, optimizer, gradient=1.0):
 def test_schedule_counts_updates():
     schedule = Schedule(first=2, interval=3, updates=3)
     assert [schedule.due(step) for step in range(1, 13)] == [
-        None, 0, None, None, 1, None, None, 2, None, None, None, None
+        None,
+        0,
+        None,
+        None,
+        1,
+        None,
+        None,
+        2,
+        None,
+        None,
+        None,
+        None,
     ]
 
 
-@pytest.mark.parametrize("arguments, expected", [
-    ({"total_steps": 100}, Schedule(10, 6, 11)),
-    ({"total_steps": 100, "first": 20, "end": 60, "interval": 10}, Schedule(20, 10, 5)),
-    ({"total_steps": 40, "first": 20, "end": 60, "interval": 10}, Schedule(20, 10, 3)),
-    ({"total_steps": 1}, Schedule(1, 1, 1)),
-])
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        ({"total_steps": 100}, Schedule(10, 6, 11)),
+        ({"total_steps": 100, "first": 20, "end": 60, "interval": 10}, Schedule(20, 10, 5)),
+        ({"total_steps": 40, "first": 20, "end": 60, "interval": 10}, Schedule(20, 10, 3)),
+        ({"total_steps": 1}, Schedule(1, 1, 1)),
+    ],
+)
 def test_schedules_fill_in_what_is_left_open(arguments, expected):
     assert plan_schedule(**arguments) == expected
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"total_steps": 0}, "total_steps: 0"),
-    ({"total_steps": 10, "first": 11}, "first: 11, expected at most the 10"),
-    ({"total_steps": 10, "first": 5, "end": 4}, "end: 4, expected at least 5"),
-    ({"total_steps": 10, "interval": 0}, "interval: 0"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"total_steps": 0}, "total_steps: 0"),
+        ({"total_steps": 10, "first": 11}, "first: 11, expected at most the 10"),
+        ({"total_steps": 10, "first": 5, "end": 4}, "end: 4, expected at least 5"),
+        ({"total_steps": 10, "interval": 0}, "interval: 0"),
+    ],
+)
 def test_schedules_that_cannot_be_name_the_value(arguments, message):
     with pytest.raises(ValueError, match=message):
         plan_schedule(**arguments)
@@ -72,11 +91,14 @@ def test_momentum_does_not_revive_a_pruned_weight():
         torch.testing.assert_close(layer.dense(), torch.tensor([[expected, 0.0]]))
 
 
-@pytest.mark.parametrize("make", [
-    lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
-    lambda p: torch.optim.Adam(p, lr=0.1),
-    lambda p: torch.optim.AdamW(p, lr=0.1, amsgrad=True),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+        lambda p: torch.optim.Adam(p, lr=0.1),
+        lambda p: torch.optim.AdamW(p, lr=0.1, amsgrad=True),
+    ],
+)
 def test_state_follows_its_weight_and_new_weights_start_fresh(make):
     layer = SparseLinear(6, 5, bias=False, sparsity=0.4)
     optimizer = make(layer.parameters())
@@ -151,7 +173,13 @@ def test_alternating_dense_takes_turns_and_ends_sparse():
         pruner.step()
         stored.append((layer.nnz, layer.runs_dense))
     assert [stored[i] for i in (2, 3, 11, 19, 27, 35, 39)] == [
-        (200, True), (20, False), (200, True), (20, False), (200, True), (20, False), (20, False)
+        (200, True),
+        (20, False),
+        (200, True),
+        (20, False),
+        (200, True),
+        (20, False),
+        (20, False),
     ]
 
 
@@ -183,11 +211,14 @@ def test_rigl_that_regrows_what_it_dropped_changes_nothing():
     assert torch.equal(layer.values.detach(), torch.tensor([3.0, 0.1])) and not changes
 
 
-@pytest.mark.parametrize("make", [
-    lambda **kw: SparseLinear(6, 5, sparsity=0.6, **kw),
-    lambda **kw: SparseConv2d(4, 6, 3, 2, 1, groups=2, sparsity=0.6, **kw),
-    lambda **kw: SparseConv2d(4, 6, (2, 3), padding="same", sparsity=0.6, **kw),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **kw: SparseLinear(6, 5, sparsity=0.6, **kw),
+        lambda **kw: SparseConv2d(4, 6, 3, 2, 1, groups=2, sparsity=0.6, **kw),
+        lambda **kw: SparseConv2d(4, 6, (2, 3), padding="same", sparsity=0.6, **kw),
+    ],
+)
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
 def test_dense_gradients_are_those_of_the_dense_layer(make, relu):
@@ -274,13 +305,16 @@ def test_rigl_survives_a_checkpoint_just_before_an_update():
     assert pruner.step() and pruner.state_dict() == {"steps_done": 5}
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda m: GradualMagnitude(m, total_steps=9, sparsity=1.2), "1.2"),
-    (lambda m: GradualMagnitude(m, total_steps=9, sparsity=0.5, initial_sparsity=0.6), "0.6"),
-    (lambda m: OneShotMagnitude(m, sparsity=0.5, scope="rows"), "rows"),
-    (lambda m: RigL(m, total_steps=9, fraction=-0.1), "-0.1"),
-    (lambda m: RigL(nn.Linear(3, 3), total_steps=9), "Linear has no sparse layers"),
-])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda m: GradualMagnitude(m, total_steps=9, sparsity=1.2), "1.2"),
+        (lambda m: GradualMagnitude(m, total_steps=9, sparsity=0.5, initial_sparsity=0.6), "0.6"),
+        (lambda m: OneShotMagnitude(m, sparsity=0.5, scope="rows"), "rows"),
+        (lambda m: RigL(m, total_steps=9, fraction=-0.1), "-0.1"),
+        (lambda m: RigL(nn.Linear(3, 3), total_steps=9), "Linear has no sparse layers"),
+    ],
+)
 def test_wrong_arguments_name_the_value(make, message):
     with pytest.raises(ValueError, match=message):
         make(SparseLinear(8, 8, sparsity=0.5))

@@ -43,10 +43,13 @@ def test_keep_largest_drops_stored_zeros_by_rule_only():
     assert torch.equal(pruning.keep_largest(mask, torch.zeros(2), 2), mask)
 
 
-@pytest.mark.parametrize("gradient, expected", [
-    ([0.5, 0.2, 0.9, -2.0], flags(1, 0, 0, 1)),
-    ([0.5, 9.0, 0.9, -2.0], flags(1, 1, 0, 0)),
-])
+@pytest.mark.parametrize(
+    "gradient, expected",
+    [
+        ([0.5, 0.2, 0.9, -2.0], flags(1, 0, 0, 1)),
+        ([0.5, 9.0, 0.9, -2.0], flags(1, 1, 0, 0)),
+    ],
+)
 def test_rigl_drops_the_smallest_and_grows_the_steepest(gradient, expected):
     mask, values = flags(1, 1, 0, 0), torch.tensor([3.0, 0.1])
     assert torch.equal(pruning.rigl_step(mask, values, torch.tensor(gradient), 1), expected)
@@ -55,7 +58,9 @@ def test_rigl_drops_the_smallest_and_grows_the_steepest(gradient, expected):
 def test_rigl_grows_lower_positions_of_ties_first():
     grown = pruning.rigl_step(flags(1, 0, 0, 0), torch.tensor([1.0]), torch.ones(4), 1)
     assert torch.equal(grown, flags(1, 0, 0, 0))
-    grown = pruning.rigl_step(flags(0, 0, 0, 1), torch.tensor([1.0]), torch.tensor([0.0, 1, 1, 0]), 1)
+    grown = pruning.rigl_step(
+        flags(0, 0, 0, 1), torch.tensor([1.0]), torch.tensor([0.0, 1, 1, 0]), 1
+    )
     assert torch.equal(grown, flags(0, 1, 0, 0))
 
 

@@ -73,7 +73,9 @@ def test_layers_under_the_threshold_compute_densely_with_their_mask():
 
 @pytest.mark.parametrize("padding", ["same", (1, 0)])
 def test_dense_computation_of_convolutions(padding):
-    layer = SparseConv2d(4, 6, (2, 3), padding=padding, dilation=1, groups=2, sparsity=0.3, relu=True)
+    layer = SparseConv2d(
+        4, 6, (2, 3), padding=padding, dilation=1, groups=2, sparsity=0.3, relu=True
+    )
     x = torch.randn(2, 4, 7, 6)
     sparse = layer(x)
     layer.dense_below = 1.0
@@ -104,14 +106,17 @@ def test_a_module_under_two_names_stays_one():
     assert model["a"] is model["b"] and isinstance(model["a"], SparseLinear)
 
 
-@pytest.mark.parametrize("arguments, error, message", [
-    ({}, ValueError, "neither sparsity nor masks"),
-    ({"sparsity": 0.9, "masks": {}}, ValueError, "both"),
-    ({"sparsity": 95}, ValueError, "95"),
-    ({"masks": {"9": torch.ones(1)}}, ValueError, "no layer '9', expected one of 0, 2, 5, 6"),
-    ({"masks": {"5": torch.ones(1)}}, ValueError, r"\(1,\), expected \(40, 144\)"),
-    ({"sparsity": 0.9, "include": "5"}, TypeError, "list of patterns"),
-])
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({}, ValueError, "neither sparsity nor masks"),
+        ({"sparsity": 0.9, "masks": {}}, ValueError, "both"),
+        ({"sparsity": 95}, ValueError, "95"),
+        ({"masks": {"9": torch.ones(1)}}, ValueError, "no layer '9', expected one of 0, 2, 5, 6"),
+        ({"masks": {"5": torch.ones(1)}}, ValueError, r"\(1,\), expected \(40, 144\)"),
+        ({"sparsity": 0.9, "include": "5"}, TypeError, "list of patterns"),
+    ],
+)
 def test_wrong_arguments_name_the_value(arguments, error, message):
     with pytest.raises(error, match=message):
         sparsify(network(), **arguments)
@@ -136,7 +141,9 @@ def test_picking_times_every_layer_and_leaves_no_gradients():
 
 
 def test_picking_prefers_what_is_faster():
-    model = nn.Sequential(SparseLinear(512, 512, sparsity=0.0), SparseLinear(2048, 2048, sparsity=0.99))
+    model = nn.Sequential(
+        SparseLinear(512, 512, sparsity=0.0), SparseLinear(2048, 2048, sparsity=0.99)
+    )
     model.insert(1, nn.Linear(512, 2048))
     pick_by_timing(model, torch.randn(256, 512))
     assert model[0].runs_dense and not model[2].runs_dense

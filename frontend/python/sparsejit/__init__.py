@@ -18,16 +18,23 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .config import show_config
-    from .conv import SparseConv2d
-    from .distributed import check_masks_agree, ignore_masks
-    from .linear import SparseLinear
-    from .mask_change import MaskChange
-    from .optimizer_state import move_optimizer_state
-    from .picking import pick_by_timing
-    from .pruners import SET, AlternatingDense, Constant, GradualMagnitude, OneShotMagnitude, RigL
-    from .reporting import report
-    from .replacing import densify, sparsify
+    from .config import show_config as show_config
+    from .conv import SparseConv2d as SparseConv2d
+    from .distributed import check_masks_agree as check_masks_agree
+    from .distributed import ignore_masks as ignore_masks
+    from .linear import SparseLinear as SparseLinear
+    from .magnitude_pruners import AlternatingDense as AlternatingDense
+    from .magnitude_pruners import GradualMagnitude as GradualMagnitude
+    from .magnitude_pruners import OneShotMagnitude as OneShotMagnitude
+    from .mask_change import MaskChange as MaskChange
+    from .moving_pruners import SET as SET
+    from .moving_pruners import RigL as RigL
+    from .optimizer_state import move_optimizer_state as move_optimizer_state
+    from .picking import pick_by_timing as pick_by_timing
+    from .pruner import Constant as Constant
+    from .replacing import densify as densify
+    from .replacing import sparsify as sparsify
+    from .reporting import report as report
 
 _HOME = {
     "show_config": "config",
@@ -37,12 +44,12 @@ _HOME = {
     "densify": "replacing",
     "report": "reporting",
     "pick_by_timing": "picking",
-    "Constant": "pruners",
-    "OneShotMagnitude": "pruners",
-    "GradualMagnitude": "pruners",
-    "AlternatingDense": "pruners",
-    "RigL": "pruners",
-    "SET": "pruners",
+    "Constant": "pruner",
+    "OneShotMagnitude": "magnitude_pruners",
+    "GradualMagnitude": "magnitude_pruners",
+    "AlternatingDense": "magnitude_pruners",
+    "RigL": "moving_pruners",
+    "SET": "moving_pruners",
     "MaskChange": "mask_change",
     "move_optimizer_state": "optimizer_state",
     "ignore_masks": "distributed",

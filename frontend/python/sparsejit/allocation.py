@@ -1,8 +1,8 @@
 """How a network's sparsity is shared out among its layers: from weights to masks, by magnitude.
 
-    uniform   every layer the same; the first and the last stay dense
-    global    the smallest weights of the whole network go, wherever they are
-    erk       density proportional to (sum of a weight's sizes) / (product of them), at most 1
+uniform   every layer the same; the first and the last stay dense
+global    the smallest weights of the whole network go, wherever they are
+erk       density proportional to (sum of a weight's sizes) / (product of them), at most 1
 """
 
 import math
@@ -38,7 +38,8 @@ def _global_masks(weights: Weights, sparsity: float) -> dict[str, torch.Tensor]:
     joined = _largest(torch.cat([weight.flatten() for weight in weights.values()]), sparsity)
     parts = joined.split([weight.numel() for weight in weights.values()])
     return {
-        name: part.clone().view(weight.shape) for (name, weight), part in zip(weights.items(), parts)
+        name: part.clone().view(weight.shape)
+        for (name, weight), part in zip(weights.items(), parts)
     }
 
 

@@ -4,9 +4,9 @@
     ddp = DistributedDataParallel(model)      # all-reduces the stored weights' gradients only
     pruner = RigL(model, optimizer, ...)      # ranks agree, checked at each update
 
-A pruner that changes how many weights are stored (GradualMagnitude, OneShotMagnitude, AlternatingDense)
-changes the length of parameters: wrap the model in a new DistributedDataParallel when
-`pruner.step()` returns changes. RigL and SET keep the number, and the wrapper.
+A pruner that changes how many weights are stored (those of magnitude_pruners.py) changes the length
+of parameters: wrap the model in a new DistributedDataParallel when `pruner.step()` returns changes.
+RigL and SET keep the number, and the wrapper.
 """
 
 from ._torch import torch

@@ -20,7 +20,9 @@ def as_mask(mask: torch.Tensor, shape: Shape) -> _core.Mask:
     if tuple(mask.shape) != tuple(shape):
         raise ValueError(f"mask: shape {tuple(mask.shape)}, expected {tuple(shape)}")
     if mask.device.type != "cpu" or mask.layout != torch.strided:
-        raise ValueError(f"mask: a {mask.layout} tensor on {mask.device}, expected dense on the cpu")
+        raise ValueError(
+            f"mask: a {mask.layout} tensor on {mask.device}, expected dense on the cpu"
+        )
     if mask.is_floating_point() and bool(mask.isnan().any()):
         raise ValueError("mask: contains NaN, expected zeros and nonzeros")
     stored = (mask.detach() != 0).contiguous().view(torch.uint8).flatten()

@@ -130,9 +130,7 @@ class SparseModule(nn.Module):
         """Replaces the mask by `mask` (weight_shape, nonzero = stored). Values that stay stored
         keep their number, new ones start at `fresh`. `values` stays the same Parameter with other
         data, its gradient moves along; of an optimizer's state, see move_optimizer_state."""
-        change = MaskChange.from_core(
-            self._kernel.set_mask(masks.as_mask(mask, self.weight_shape))
-        )
+        change = MaskChange.from_core(self._kernel.set_mask(masks.as_mask(mask, self.weight_shape)))
         if change.changed:
             gradient = self.values.grad
             self._replace_values(change.move(self.values.detach(), fresh))
@@ -160,9 +158,7 @@ class SparseModule(nn.Module):
             except ValueError as error:
                 errors.append(f"{prefix}mask_bits: {error}")
                 return
-        super()._load_from_state_dict(
-            state, prefix, metadata, strict, missing, unexpected, errors
-        )
+        super()._load_from_state_dict(state, prefix, metadata, strict, missing, unexpected, errors)
 
     def _load_mask(self, bits: torch.Tensor, values: torch.Tensor) -> None:
         if bits.dtype != torch.uint8 or bits.dim() != 1:
@@ -195,7 +191,9 @@ def initial_mask(
 ) -> _core.Mask:
     """The mask that a constructor's arguments ask for: one of them is given."""
     if (mask is None) == (sparsity is None):
-        raise ValueError(f"mask and sparsity: {'neither' if mask is None else 'both'}, expected one")
+        raise ValueError(
+            f"mask and sparsity: {'neither' if mask is None else 'both'}, expected one"
+        )
     for extent in shape:
         if extent < 1:
             raise ValueError(f"a weight of shape {tuple(shape)}, expected sizes of at least 1")
@@ -218,7 +216,9 @@ def copy_parameters(sparse: SparseModule, dense: nn.Module, weight: torch.Tensor
     """Values, bias, and whether they train, from a dense layer."""
     for parameter, name in ((weight, "weight"), (dense.bias, "bias")):
         if parameter is not None and parameter.dtype != torch.float32:
-            raise TypeError(f"{name}: {parameter.dtype}, expected torch.float32; cast with .float()")
+            raise TypeError(
+                f"{name}: {parameter.dtype}, expected torch.float32; cast with .float()"
+            )
     trains = getattr(dense, "weight_orig", dense.weight).requires_grad
     sparse.values.copy_(weight[sparse.mask])
     sparse.values.requires_grad_(trains)

@@ -49,9 +49,7 @@ def run_forward(
         bias_array = (bias.data_ptr(), bias.numel())
     x, x_view = view_of(kernel, x)
     _, y_view = view_of(kernel, y)
-    kernel.layer.run_forward(
-        *x_view, values.data_ptr(), values.numel(), *bias_array, *y_view
-    )
+    kernel.layer.run_forward(*x_view, values.data_ptr(), values.numel(), *bias_array, *y_view)
     return y
 
 

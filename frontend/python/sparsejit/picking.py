@@ -50,7 +50,7 @@ def _seconds(module: SparseModule, x: torch.Tensor, dense_below: float) -> float
     wanted = [x, *(p for p in module.parameters() if p.requires_grad)]
     times = []
     with torch.enable_grad():
-        for run in range(_WARM_UP + _RUNS):
+        for _ in range(_WARM_UP + _RUNS):
             start = perf_counter()
             y = module(x)
             torch.autograd.grad(y, wanted, torch.ones_like(y))

@@ -104,7 +104,9 @@ def _selector(selection: Selection, otherwise: bool) -> Callable[[str, nn.Module
     if callable(selection):
         return selection
     if isinstance(selection, str):
-        raise TypeError(f"include or exclude: the string {selection!r}, expected a list of patterns")
+        raise TypeError(
+            f"include or exclude: the string {selection!r}, expected a list of patterns"
+        )
     patterns = list(selection)
     return lambda name, module: any(fnmatchcase(name, pattern) for pattern in patterns)
 
