@@ -25,6 +25,11 @@ namespace {
 
 using Address = uintptr_t;
 
+// What torch.Tensor.data_ptr() gives is an int.
+float* floats_at(Address address) {
+  return reinterpret_cast<float*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 // A layer, and the lock that keeps set_mask apart from runs of other Python threads.
 class SharedLayer {
  public:
@@ -69,7 +74,7 @@ Extents extents_of(const nb::tuple& tuple, size_t dimensions) {
 
 struct Tensor {
   Tensor(Address address, const nb::tuple& shape_tuple, const nb::tuple& stride_tuple)
-      : data(reinterpret_cast<float*>(address)) {
+      : data(floats_at(address)) {
     if (data == nullptr) return;
     dimensions = shape_tuple.size();
     shape = extents_of(shape_tuple, dimensions == 2 ? 2 : 4);
@@ -93,7 +98,7 @@ struct Tensor {
 };
 
 std::span<float> array_of(Address address, size_t length) {
-  return {reinterpret_cast<float*>(address), address == 0 ? 0 : length};
+  return {floats_at(address), address == 0 ? 0 : length};
 }
 
 void run_forward(const SharedLayer& layer, Address x, const nb::tuple& x_shape,
