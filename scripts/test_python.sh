@@ -25,7 +25,8 @@ fi
 quiet_pip() { "$python" -m pip install --quiet --disable-pip-version-check "$@" </dev/null; }
 
 if ! "$python" -c 'import torch' 2>/dev/null; then
-  quiet_pip --retries 1 --timeout 20 --extra-index-url "$TORCH_INDEX" "$TORCH"
+  quiet_pip --retries 1 --timeout 20 --extra-index-url "$TORCH_INDEX" "$TORCH" ||
+    quiet_pip "${TORCH%+cpu}"
 fi
 quiet_pip 'scikit-build-core>=0.10' 'nanobind>=2.0' pytest numpy
 CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} \
