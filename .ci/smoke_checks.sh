@@ -19,6 +19,15 @@ output_mentions() {
   [[ $output == *"$word"* ]]
 }
 
+exits_with() {
+  local expected=$1 status
+  shift
+  "$@" </dev/null
+  status=$?
+  echo "status $status, expected $expected"
+  [ "$status" -eq "$expected" ]
+}
+
 # Status 2, one line on standard error that mentions the word, an empty standard output.
 rejects() {
   local word=$1 status lines
@@ -57,6 +66,39 @@ check "bench of a convolution" json_holds "$bench_fields and {r[\"engine\"] for 
   {\"native\", \"interpreted\", \"portable\", \"paper_loop\", \"dense\"}" "${tiny_conv[@]}"
 check "bench of a network" json_holds "$bench_fields and d[\"network\"][\"totals\"]" \
   "$tool" bench --suite bert --batch 8 --repetitions 1 --min-time 0 --json -
+check "bench of a folder of masks" json_holds "$bench_fields and d[\"results\"][0][\"mask\"] == \"mask\"" \
+  "$tool" bench --suite dlmc --masks "$smoke" --batch 9 --repetitions 1 --json -
+check "bench of a small network" json_holds "$bench_fields and d[\"network\"][\"suite\"] == \"mlp\"" \
+  "$tool" bench --suite mlp --batch 8 --repetitions 1 --min-time 0 --json -
+sweep_bench=("$tool" bench --shape 64x64 --batch 16 --sparsity 0.5:0.9 --repetitions 1 --min-time 0
+  --engines native,interpreted,dense,onednn)
+check "bench of a sweep derives figures" json_holds "$bench_fields and d[\"crossovers\"] and
+  d[\"machine\"][\"l2_gbytes\"] > 0 and all(r[\"x_dense\"] > 0 and r[\"fma_share\"] > 0
+  for r in d[\"results\"])" "${sweep_bench[@]}" --json -
+check "bench into three files" "${sweep_bench[@]}" --json "$smoke/sweep.json" \
+  --csv "$smoke/sweep.csv" --svg "$smoke/sweep.svg"
+check "bench plot is XML" python3 -c "import sys, xml.dom.minidom as m; m.parse(sys.argv[1])" \
+  "$smoke/sweep.svg"
+check "bench CSV has a line for each result" python3 -c "import csv, json, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+results = json.load(open(sys.argv[2]))['results']
+assert len(rows) == len(results) and rows[0]['layer'] == '64x64'" "$smoke/sweep.csv" "$smoke/sweep.json"
+check "bench results from a file" output_mentions "speed-up over dense" \
+  "$tool" bench --results "$smoke/sweep.json" --svg -
+check "bench compared with itself" output_mentions "0 of" \
+  "$tool" bench --results "$smoke/sweep.json" --compare "$smoke/sweep.json"
+python3 -c "import json, sys
+d = json.load(open(sys.argv[1]))
+for r in d['results']:
+  for k in ('median_ms', 'quartile1_ms', 'quartile3_ms'): r[k] *= 3
+json.dump(d, open(sys.argv[2], 'w'))" "$smoke/sweep.json" "$smoke/slower.json"
+check "bench finds what got slower" exits_with 3 \
+  "$tool" bench --results "$smoke/slower.json" --compare "$smoke/sweep.json"
+check "bench finds what got faster" output_mentions "faster:" \
+  "$tool" bench --results "$smoke/sweep.json" --compare "$smoke/slower.json"
+check "bench names MKL, measured or left out" output_mentions "mkl_sparse " \
+  "$tool" bench --shape 8x8 --batch 8 --sparsity 0.5 --engines dense,mkl_sparse \
+  --repetitions 1 --min-time 0
 check "bench of a mask file" json_holds "$bench_fields" \
   "$tool" bench --mask "$smoke/mask.smtx" --batch 9 --json -
 for method in fixed gmp rigl set; do
@@ -90,6 +132,19 @@ check "malformed convolution is rejected" rejects 8x8x3 \
 check "image below the kernel is rejected" rejects 2x2 \
   "$tool" bench --conv 8x8x3x3 --image 2x2
 check "unknown suite is rejected" rejects vgg "$tool" bench --suite vgg
+check "reversed range of sparsities is rejected" rejects 0.9:0.5 \
+  "$tool" bench --shape 8x8 --sparsity 0.9:0.5
+check "dlmc without a folder is rejected" rejects --masks "$tool" bench --suite dlmc
+check "missing folder of masks is rejected" rejects "$smoke/none" \
+  "$tool" bench --suite dlmc --masks "$smoke/none"
+check "plot of one sparsity is rejected" rejects --svg \
+  "$tool" bench --shape 8x8 --sparsity 0.5 --svg -
+check "two outputs on standard output are rejected" rejects --csv \
+  "$tool" bench --shape 8x8 --json - --csv -
+check "comparison with no report is rejected before measuring" rejects "$smoke/mask.smtx" \
+  "$tool" bench --shape 8x8 --compare "$smoke/mask.smtx"
+check "threshold without a comparison is rejected" rejects --threshold \
+  "$tool" bench --shape 8x8 --threshold 0.2
 check "zero epochs are rejected" rejects 0 "$tool" train --epochs 0
 check "unknown engine is rejected" rejects warp "$tool" train --engine warp
 check "missing data folder is rejected" rejects "$smoke/none" "$tool" train --data "$smoke/none"

@@ -14,7 +14,7 @@ command -v clang-tidy-14 >/dev/null && tool=clang-tidy-14
 [ -f build/release/compile_commands.json ] || build_preset release
 files=("$@")
 if [ ${#files[@]} -eq 0 ]; then
-  mapfile -t files < <(project_sources | grep '\.cc$' | grep -v -E '^(tests|frontend/python)/')
+  mapfile -t files < <(project_sources | grep '\.cc$' | grep -v -E '^(tests|bench|frontend/python)/')
 fi
 log=$(mktemp)
 status=0

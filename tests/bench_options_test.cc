@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -118,6 +119,59 @@ TEST(BenchOptions, SuitesTakeOneBatchAndSparsityAndNoOtherLayers) {
   expect_error([&] { parse_bench_options(texts); }, {"--suite", "\"vgg\"", "resnet18"});
 }
 
+TEST(BenchOptions, SweepsAreRangesOfRoundSparsities) {
+  BenchTexts texts = conv_texts();
+  const auto sparsities = [&](const char* text) {
+    texts.sparsities = text;
+    std::vector<double> listed;
+    for (const Workload& workload : parse_bench_options(texts).workloads) {
+      listed.push_back(workload.sparsity);
+    }
+    return listed;
+  };
+  EXPECT_EQ(sparsities("0.92:0.98"), (std::vector<double>{0.92, 0.93, 0.95, 0.97, 0.98}));
+  EXPECT_EQ(sparsities("0.5:0.55"), (std::vector<double>{0.5, 0.55}));
+  EXPECT_EQ(sparsities("sweep"), sparsities("0.5:0.995"));
+  EXPECT_GE(sparsities("sweep").size(), 10U);
+  expect_refused([](BenchTexts& t) { t.sparsities = "0.9:0.5"; }, {"--sparsity", "0.9:0.5"});
+  expect_refused([](BenchTexts& t) { t.sparsities = "0.5:1"; }, {"--sparsity", "1", "sparsity"});
+  expect_refused([](BenchTexts& t) { t.sparsities = "0.5:"; }, {"--sparsity", "\"\""});
+}
+
+TEST(BenchOptions, SuitesThatAreNoNetworksTakeSparsities) {
+  BenchTexts texts;
+  texts.suite = "paper";
+  texts.sparsities = "0.5,0.6";
+  EXPECT_EQ(parse_bench_options(texts).workloads.size(), 6U);
+  texts.batches = "8";
+  expect_error([&] { parse_bench_options(texts); }, {"--batch", "8", "paper"});
+  texts.suite = "small";
+  const BenchOptions options = parse_bench_options(texts);
+  EXPECT_EQ(options.workloads.size(), 8U);
+  EXPECT_FALSE(options.network);
+}
+
+TEST(BenchOptions, ResultsFromAFileLeaveNothingToMeasure) {
+  BenchTexts texts;
+  texts.report.results = "old.json";
+  expect_error([&] { parse_bench_options(texts); }, {"--results", "old.json", "--csv"});
+  texts.report.csv = "-";
+  EXPECT_TRUE(parse_bench_options(texts).workloads.empty());
+  texts.batches = "8";
+  expect_error([&] { parse_bench_options(texts); }, {"--batch", "8", "--results"});
+}
+
+TEST(BenchOptions, ReportsThatCannotBeMadeAreRefused) {
+  expect_refused([](BenchTexts& t) { t.report.json = t.report.svg = "-"; }, {"2 of them are -"});
+  expect_refused([](BenchTexts& t) { t.report.threshold = "0.1"; }, {"--threshold", "--compare"});
+  expect_refused([](BenchTexts& t) { t.report.compare = "a", t.report.threshold = "0"; },
+                 {"--threshold", "0", "more than 0"});
+  expect_refused([](BenchTexts& t) { t.report.svg = "a", t.sparsities = "0.9"; },
+                 {"--svg", "0.9", "sweep"});
+  expect_refused([](BenchTexts& t) { t.report.svg = "a", t.engines = "native,paper_loop"; },
+                 {"--svg", "dense"});
+}
+
 class MaskFile {
  public:
   explicit MaskFile(const Mask& mask)
@@ -155,6 +209,30 @@ TEST(BenchOptions, MaskFilesGiveShapeAndSparsity) {
   texts.smtx_conv = "4x3x3";
   texts.sparsities = "0.5";
   expect_error([&] { parse_bench_options(texts); }, {"--sparsity", "0.5", "--mask"});
+}
+
+TEST(BenchOptions, FoldersOfMasksGiveALayerForEachFile) {
+  const std::filesystem::path folder = ::testing::TempDir() + "masks" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  BenchTexts texts;
+  texts.suite = "dlmc";
+  expect_error([&] { parse_bench_options(texts); }, {"--masks", "folder"});
+  texts.masks = folder.string();
+  expect_error([&] { parse_bench_options(texts); }, {"--masks", folder.string(), "no .smtx"});
+  std::ofstream(folder / "b_0.5.smtx") << Mask::random({4, 6}, 0.5, 1).to_smtx();
+  std::ofstream(folder / "a.smtx") << Mask::random({8, 6}, 0.75, 1).to_smtx();
+  std::ofstream(folder / "notes.txt") << "none";
+  texts.batches = "3,5";
+  const std::vector<Workload> workloads = parse_bench_options(texts).workloads;
+  ASSERT_EQ(workloads.size(), 4U);
+  EXPECT_EQ(layer_text(workloads[1]), "6x8 batch 5");
+  EXPECT_EQ(workloads[1].mask_name, "a");
+  EXPECT_EQ(workloads[2].mask_name, "b_0.5");
+  EXPECT_EQ(workloads[2].sparsity, 0.5);
+  std::filesystem::remove_all(folder);
+  expect_error([&] { parse_bench_options(texts); }, {"--masks", folder.string(), "cannot list"});
+  texts.suite = "small";
+  expect_error([&] { parse_bench_options(texts); }, {"--masks", "--suite dlmc"});
 }
 
 }  // namespace

@@ -57,6 +57,21 @@ TEST(SuiteLayers, BertHas72LayersIn12Encoders) {
   for (const Workload& layer : layers) EXPECT_EQ(layer.batch, 512);
 }
 
+TEST(SuiteLayers, MlpIsTwoHiddenLayersOnSmallImages) {
+  const std::vector<Workload> layers = list_network(Suite::mlp, 128, 0.95);
+  EXPECT_EQ(weights(layers), int64_t{784} * 1024 + 1024 * 1024 + 1024 * 10);
+  EXPECT_FALSE(layers.front().want_dx);
+  EXPECT_TRUE(layers.back().want_dx);
+}
+
+TEST(SuiteLayers, SmallLayersStayInASecondLevelCache) {
+  const std::vector<Workload> layers = list_workloads(small_grids());
+  EXPECT_EQ(layers.size(), 36U);
+  for (const Workload& layer : layers) {
+    EXPECT_LE(4 * layer.batch * (layer.in + layer.out), 256 << 10) << layer_text(layer);
+  }
+}
+
 TEST(SuiteLayers, AreDistinctAndOnlyTheFirstConvolutionNeedsNoDx) {
   for (const Suite suite : {Suite::resnet18, Suite::resnet50, Suite::bert}) {
     const std::vector<Workload> layers = list_network(suite, 4, 0.9);
@@ -76,7 +91,7 @@ TEST(SuiteLayers, BottlenecksHaveTheirStrideOnThe3x3) {
 }
 
 TEST(SuiteLayers, PaperWorkloadsCoverItsThreeLayers) {
-  const std::vector<Workload> layers = list_paper_workloads();
+  const std::vector<Workload> layers = list_workloads(paper_grids());
   ASSERT_EQ(layers.size(), 15U);
   EXPECT_EQ(layer_text(layers[0]), "768x3072 batch 902");
   EXPECT_EQ(layer_text(layers[5]), "128x256x3x3 on 7x7, padding 1, batch 8");

@@ -99,6 +99,19 @@ TEST_F(Cache, SameBitsInAnotherShapeAreTwoKernels) {
   EXPECT_EQ(runtime.stats().kernels, 2 * kernels_of_a_layer());
 }
 
+CacheOptions cache_options() {
+  CacheOptions options;
+  options.machine = detect_machine();
+  options.budget_bytes = 1 << 20;
+  return options;
+}
+
+CacheOptions with_constant_hash() {
+  CacheOptions options = cache_options();
+  options.hasher = [](const Mask&) { return 42; };
+  return options;
+}
+
 KernelRequest forward_request() {
   KernelRequest request;
   request.length = 16;
@@ -106,7 +119,7 @@ KernelRequest forward_request() {
 }
 
 TEST_F(Cache, MasksWithTheSameHashStayTwoKernels) {
-  KernelCache cache(detect_machine(), 1 << 20, [](const Mask&) { return 42; });
+  KernelCache cache(with_constant_hash());
   const auto a =
       std::make_shared<LoweredLayer>(LayerSpec{Mask::from_smtx("1, 4, 2\n0 2\n0 1\n"), {}, {}});
   const auto b =
@@ -123,7 +136,7 @@ TEST_F(Cache, MasksWithTheSameHashStayTwoKernels) {
 }
 
 TEST_F(Cache, EveryFieldOfARequestMakesAnotherKernel) {
-  KernelCache cache(detect_machine(), 1 << 20, [](const Mask&) { return 42; });
+  KernelCache cache(with_constant_hash());
   const auto mask = std::make_shared<LoweredLayer>(LayerSpec{Mask::random({8, 8}, 0.5, 1), {}, {}});
   std::vector<KernelRequest> requests(6, forward_request());
   requests[1].length = 24;
@@ -209,6 +222,36 @@ TEST_F(Cache, StatsCountWhatHappened) {
   EXPECT_GT(stats.compile_seconds, 0);
   EXPECT_GT(reported_bytes, 0);
   EXPECT_GE(stats.code_bytes, reported_bytes) << "whole pages";
+}
+
+TEST_F(Cache, ChecksHitsByEmittingThemAgain) {
+  RuntimeOptions options = with_threads(2);
+  options.check_cache = true;
+  Runtime runtime(options);
+  Layer layer = compiled_layer(Mask::random({300, 200}, 0.5, 1), runtime);
+  layer.set_mask(Mask::random({300, 200}, 0.5, 2));
+  layer.set_mask(Mask::random({300, 200}, 0.5, 1));
+  expect_right(layer);
+  expect_ran_on(layer, Engine::native);
+  EXPECT_GE(runtime.stats().checks, 2);
+  EXPECT_EQ(runtime.stats().check_failures, 0);
+}
+
+TEST_F(Cache, AKernelThatIsNotWhatItShouldBeIsNotHandedOut) {
+  CacheOptions options = with_constant_hash();
+  options.check_hits = true;
+  KernelCache cache(options);
+  const Mask mask = Mask::random({8, 8}, 0.5, 1);
+  const auto right = std::make_shared<LoweredLayer>(LayerSpec{mask, {}, {}});
+  ASSERT_NE(cache.get(right, Pass::forward, forward_request()).kernel, nullptr);
+  EXPECT_NE(cache.get(right, Pass::forward, forward_request()).kernel, nullptr);
+  EXPECT_EQ(cache.stats().check_failures, 0);
+  // What a fault in the memory of a kernel, or in its key, would look like from outside.
+  const KernelCompiler compiler(detect_machine(), {}, {}, {});
+  const LoweredLayer other(LayerSpec{Mask::random({8, 8}, 0.5, 2), {}, {}});
+  const NativeKernelPtr kernel = cache.get(right, Pass::forward, forward_request()).kernel;
+  EXPECT_EQ(compiler.check(*right, Pass::forward, *kernel), "");
+  EXPECT_NE(compiler.check(other, Pass::forward, *kernel), "");
 }
 
 TEST_F(Cache, LayersOutliveTheRuntimeObject) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <random>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -36,7 +37,11 @@ int32_t call(const RangePtr& range) {
 }
 
 RangePtr publish(CodeMemory& memory, int32_t value, int64_t size = 6) {
-  PublishResult result = memory.publish(function_returning(value, size));
+  const std::vector<uint8_t> bytes = function_returning(value, size);
+  // In two runs, as a kernel that two threads have emitted.
+  const std::array<std::span<const uint8_t>, 2> codes = {std::span(bytes).first(3),
+                                                         std::span(bytes).subspan(3)};
+  PublishResult result = memory.publish(codes);
   EXPECT_NE(result.range, nullptr) << result.reason;
   return std::move(result.range);
 }

@@ -101,7 +101,7 @@ void for_each_call(const Prepared& run, const RunChunk& run_chunk) {
     KernelArguments arguments;
     set_panel(arguments, run.plan, panel);
     for (size_t chunk = 0; chunk < run.plan.chunks.size(); ++chunk) {
-      run_chunk(at, arguments, code.chunk(chunk));
+      run_chunk(at, arguments, run.plan.chunks[chunk].value_base, code.chunk(chunk));
     }
     at += panel;
   }
@@ -155,15 +155,17 @@ void check(const Prepared& run) {
       forward ? in.bias : std::vector<float>(static_cast<size_t>(run.table.rows())), run.edge);
   GuardedBuffer d_values(run.mask.nnz(), run.edge);
   d_values.fill(run.plan.packed_values ? 0.0F : std::numeric_limits<float>::quiet_NaN());
-  for_each_call(run, [&](int64_t at, KernelArguments arguments, ChunkEntry entry) {
-    arguments.gathered = gathered.at(at);
-    if (kind != KernelKind::products) arguments.own = own.at(at);
-    if (kind != KernelKind::accumulate) arguments.paired = paired.at(at);
-    arguments.values = values.data();
-    arguments.start_or_d_values = start.data();
-    if (kind != KernelKind::accumulate) arguments.start_or_d_values = d_values.data();
-    entry(&arguments);
-  });
+  for_each_call(run,
+                [&](int64_t at, KernelArguments arguments, int64_t value_base, ChunkEntry entry) {
+                  arguments.gathered = gathered.at(at);
+                  if (kind != KernelKind::products) arguments.own = own.at(at);
+                  if (kind != KernelKind::accumulate) arguments.paired = paired.at(at);
+                  arguments.values = values.data() + value_base;
+                  arguments.start_or_d_values = start.data();
+                  if (kind != KernelKind::accumulate)
+                    arguments.start_or_d_values = d_values.data() + value_base;
+                  entry(&arguments);
+                });
   if (kind != KernelKind::products) {
     expect_near(own.read(), forward ? run.reference.y : run.reference.dx, "own");
   }

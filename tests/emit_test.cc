@@ -127,13 +127,20 @@ TEST(Emit, ChunksStartOnCacheLines) {
   });
 }
 
+const Chunk& chunk_at(const Emitted& emitted, int64_t byte) {
+  size_t chunk = 0;
+  while (emitted.code.chunk_begin[chunk + 1] <= byte) ++chunk;
+  return emitted.plan.chunks[chunk];
+}
+
 // The byte offset that a note's kind, row and tap stand for, less the vector within the stream.
 int64_t noted_offset(const Emitted& emitted, const CodeNote& note) {
   const Plan& plan = emitted.plan;
   switch (note.kind) {
     case NoteKind::value:
     case NoteKind::d_value:
-      return kFloatBytes * (plan.packed_values ? note.tap : emitted.table.taps[note.tap].value);
+      return kFloatBytes *
+             (value_slot(emitted.table, plan, note.tap) - chunk_at(emitted, note.at).value_base);
     case NoteKind::bias:
       return kFloatBytes * note.row;
     case NoteKind::gathered:

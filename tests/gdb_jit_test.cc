@@ -76,9 +76,8 @@ std::vector<Symbol> read_object(const char* object) {
 
 TEST(ElfObject, DescribesTheSymbols) {
   const auto* code = reinterpret_cast<const uint8_t*>(uintptr_t{0x7f0000001000});
-  const std::vector<int64_t> chunk_begin = {0, 100, 256};
-  const CodeSymbols wanted =
-      chunk_symbols(small_mask(), Pass::backward, KernelKind::fused, code, chunk_begin);
+  const std::vector<std::span<const uint8_t>> chunks = {{code, 100}, {code + 100, 156}};
+  const CodeSymbols wanted = chunk_symbols(small_mask(), Pass::backward, KernelKind::fused, chunks);
   const std::string object = make_elf_object(wanted);
   const std::vector<Symbol> symbols = read_object(object.data());
   ASSERT_EQ(symbols.size(), 2U);
@@ -92,9 +91,9 @@ TEST(ElfObject, DescribesTheSymbols) {
 // gdb guesses well for functions without a stack, so its backtrace alone would not show a mistake.
 TEST(ElfObject, CallFrameInformationCoversTheKernel) {
   const auto* code = reinterpret_cast<const uint8_t*>(uintptr_t{0x7f0000001000});
-  const std::vector<int64_t> chunk_begin = {0, 100, 256};
-  const std::string object = make_elf_object(
-      chunk_symbols(small_mask(), Pass::forward, KernelKind::products, code, chunk_begin));
+  const std::vector<std::span<const uint8_t>> chunks = {{code, 100}, {code + 100, 156}};
+  const std::string object =
+      make_elf_object(chunk_symbols(small_mask(), Pass::forward, KernelKind::products, chunks));
   const Elf64_Shdr section = read_sections(object.data())[".eh_frame"];
   const std::string frames = object.substr(section.sh_offset, section.sh_size);
   const auto field = [&](size_t at, auto value) {

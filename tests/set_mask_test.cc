@@ -8,6 +8,7 @@
 #include "sparsejit/layer.h"
 #include "support/expect_error.h"
 #include "support/layer_case.h"
+#include "support/mask_edits.h"
 #include "support/runtimes.h"
 #include "support/sanitized.h"
 
@@ -176,6 +177,36 @@ TEST_F(SetMaskNative, FlippingBackIsACacheHit) {
   EXPECT_EQ(runtime.stats().cache_misses, before.cache_misses);
   EXPECT_EQ(runtime.stats().cache_hits, before.cache_hits + kernels);
   expect_right(layer, 16, 2);
+}
+
+TEST_F(SetMaskNative, OnlyChunksThatChangedAreEmitted) {
+  Runtime runtime(with_threads(2));
+  const Mask first = Mask::random({400, 300}, 0.8, 1);
+  Layer layer = forced_layer(first, Engine::native, runtime);
+  expect_right(layer, 100, 1);
+  const int64_t whole = runtime.stats().code_bytes;
+  const MaskChange change = layer.set_mask(with_other_last_rows(first, 3, 2));
+  EXPECT_GT(change.chunks_kept, change.chunks_emitted);
+  EXPECT_LT(change.code_bytes, whole * 3 / 4) << "backward is emitted in full, forward is not";
+  expect_right(layer, 100, 2);
+  expect_ran_on(layer, Engine::native);
+}
+
+// Kernels that share chunks with kernels that are gone, over and over, stay right and bounded.
+TEST_F(SetMaskNative, ManySmallChangesKeepCodeBounded) {
+  constexpr int64_t kBudget = 6 << 20;
+  Runtime runtime(with_code_budget(kBudget, 2));
+  Layer layer = forced_layer(Mask::random({400, 300}, 0.8, 1), Engine::native, runtime);
+  expect_right(layer, 100, 1);
+  int64_t kept = 0;
+  for (uint64_t seed = 2; seed < 60; ++seed) {
+    const auto rows = static_cast<int64_t>(seed % 5);
+    kept += layer.set_mask(with_other_last_rows(layer.mask(), rows, seed)).chunks_kept;
+    ASSERT_LE(runtime.stats().code_bytes, kBudget);
+    expect_right(layer, 100, seed);
+  }
+  EXPECT_GT(kept, 100);
+  expect_ran_on(layer, Engine::native);
 }
 
 int64_t resident_bytes() {

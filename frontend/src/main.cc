@@ -1,5 +1,5 @@
 // sparsejit: the command-line tool. Exit status 0: done; 2: wrong input, with one sentence on
-// standard error; 1: anything else.
+// standard error; 3: `bench --compare` found something slower; 1: anything else.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -34,6 +34,8 @@ int run(int argc, char** argv) {
   validate_subcommand(app, argc, argv);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& error) {  // a subcommand's own status; it has said why
+    return error.get_exit_code();
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     fmt::print(stderr, "sparsejit: {}\n", error.what());

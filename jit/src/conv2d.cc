@@ -188,6 +188,10 @@ ConvStreams plan_streams(const MaskShape& shape, const Conv2d& conv, ImageSize i
   return streams;
 }
 
+int64_t source_streams(const MaskShape& shape, const Conv2d& conv, const ConvStreams& streams) {
+  return conv.groups * shape.in * static_cast<int64_t>(streams.source.planes.size());
+}
+
 TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& streams) {
   const MaskShape& shape = mask.shape();
   const Axis rows = rows_of(shape, conv, streams.source.size);
@@ -209,7 +213,7 @@ TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& s
     }
   }
   TapTable table;
-  table.streams = conv.groups * shape.in * planes;
+  table.streams = source_streams(shape, conv, streams);
   table.row_begin.assign(mask.row_begin().begin(), mask.row_begin().end());
   table.taps.reserve(mask.nnz());
   const auto positions = static_cast<int64_t>(kernel.size());

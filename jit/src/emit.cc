@@ -157,25 +157,28 @@ void Operands::stored_sums(int64_t row, int64_t tap, int count, bool contiguous)
 
 bool Operands::are_contiguous(int64_t tap, int count) const {
   for (int i = 1; i < count; ++i) {
-    if (value_slot(tap + i) != value_slot(tap) + int64_t{i} * kFloatBytes) return false;
+    if (value_offset(tap + i) != value_offset(tap) + int64_t{i} * kFloatBytes) return false;
   }
   return true;
 }
 
 EmitResult emit_kernel(const TapTable& table, const Plan& plan, const EmitOptions& options) {
   KernelCode code;
-  code.bytes.reserve(plan.code_bytes_estimate + plan.code_bytes_estimate / 8);
+  if (options.only == nullptr) {
+    code.bytes.reserve(plan.code_bytes_estimate + plan.code_bytes_estimate / 8);
+  }
   CodeWriter writer(code, options);
   const Stencil entry = make_entry(plan);
   const Stencil exit = make_return();
   const ChunkEmitter emit_chunk = make_emitter(table, plan);
-  for (const Chunk& chunk : plan.chunks) {
+  for (size_t i = 0; i < plan.chunks.size(); ++i) {
     writer.begin_chunk();
+    if (options.only != nullptr && !(*options.only)[i]) continue;
     writer.stamp(entry, {});
-    emit_chunk(writer, chunk);
+    emit_chunk(writer, plan.chunks[i]);
     writer.stamp(exit, {});
   }
-  code.chunk_begin.push_back(static_cast<int64_t>(code.bytes.size()));
+  writer.end_chunks();
   if (!writer.fits()) {
     return {.code = std::nullopt,
             .reason = fmt::format("an offset of {} bytes does not fit a 31-bit displacement",

@@ -59,6 +59,7 @@ class ResidentAccumulateEmitter {
   }
 
   void operator()(CodeWriter& writer, const Chunk& chunk) {
+    operands_.begin_chunk(chunk);
     const int64_t end = plan_.part_begin[chunk.part + 1];
     for (int64_t row = plan_.part_begin[chunk.part]; row < end; row += plan_.rows_per_group) {
       emit_rows(writer, row, static_cast<int>(std::min<int64_t>(plan_.rows_per_group, end - row)));

@@ -41,6 +41,7 @@ class ResidentProductsEmitter {
   }
 
   void operator()(CodeWriter& writer, const Chunk& chunk) {
+    operands_.begin_chunk(chunk);
     for (int64_t row = plan_.part_begin[chunk.part]; row < plan_.part_begin[chunk.part + 1];
          ++row) {
       const TapRange taps{table_.row_begin[row], table_.row_begin[row + 1]};

@@ -88,6 +88,7 @@ class StreamAccumulateEmitter {
         groups_(size_t{2} * kOwnStates * (plan.taps_per_group + 1)) {}
 
   void operator()(CodeWriter& writer, const Chunk& chunk) {
+    operands_.begin_chunk(chunk);
     for (int64_t row = plan_.part_begin[chunk.part]; row < plan_.part_begin[chunk.part + 1];
          ++row) {
       const TapRange taps = block_range(table_, plan_, row, chunk.block);

@@ -105,11 +105,13 @@ class Operands {
  public:
   Operands(const TapTable& table, const Plan& plan) : table_(table), plan_(plan) {}
 
+  // Values are addressed from the chunk's base on.
+  void begin_chunk(const Chunk& chunk) { value_base_ = chunk.value_base; }
   void clear() { list_.clear(); }
   std::span<const SlotOperand> list() const { return list_; }
 
-  void value(int64_t row, int64_t tap) { add(value_slot(tap), NoteKind::value, row, tap); }
-  void d_value(int64_t row, int64_t tap) { add(value_slot(tap), NoteKind::d_value, row, tap); }
+  void value(int64_t row, int64_t tap) { add(value_offset(tap), NoteKind::value, row, tap); }
+  void d_value(int64_t row, int64_t tap) { add(value_offset(tap), NoteKind::d_value, row, tap); }
   // The slots of emit_store_sums; `contiguous` is are_contiguous of the same taps.
   void stored_sums(int64_t row, int64_t tap, int count, bool contiguous);
   bool are_contiguous(int64_t tap, int count) const;
@@ -125,12 +127,13 @@ class Operands {
   int64_t vector_offset(int vector) const {
     return plan_.family == KernelFamily::resident ? resident_vector_offset(plan_, vector) : 0;
   }
-  int64_t value_slot(int64_t tap) const {
-    return (plan_.packed_values ? tap : table_.taps[tap].value) * kFloatBytes;
+  int64_t value_offset(int64_t tap) const {
+    return (value_slot(table_, plan_, tap) - value_base_) * kFloatBytes;
   }
 
   const TapTable& table_;
   const Plan& plan_;
+  int64_t value_base_ = 0;
   std::vector<SlotOperand> list_;
 };
 

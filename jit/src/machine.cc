@@ -8,8 +8,10 @@
 #include <unistd.h>
 #include <xbyak/xbyak_util.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 namespace sparsejit {
 namespace {
@@ -36,11 +38,22 @@ void read_cache(int sysfs_index, int sysconf_name, int64_t& bytes) {
   if (value > 0) bytes = value;
 }
 
+// Physical cores this process may run on: threads that share one share its vector units too, so
+// more of them would not help. Where the system does not say which do, each counts.
 int usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    std::ifstream file(
+        fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
+    std::string siblings;
+    if (!std::getline(file, siblings)) siblings = fmt::format("cpu {}", cpu);
+    cores.insert(siblings);
+  }
+  return std::max(1, static_cast<int>(cores.size()));
 }
 
 }  // namespace

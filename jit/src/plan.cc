@@ -5,6 +5,7 @@
 #include "sparsejit/plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sparsejit/error.h"
 
@@ -102,21 +103,51 @@ void plan_pitches(Plan& plan, const KernelRequest& request) {
   plan.pitches.paired = choose(request.pitches.paired);
 }
 
+int64_t cost_before(const TapTable& table, int64_t row) {
+  return table.row_begin[row] + kRowCostInTaps * row;
+}
+
+int64_t count_parts(const TapTable& table) {
+  const int64_t cost = cost_before(table, table.rows());
+  return std::max<int64_t>(1,
+                           std::min({kMaxParts, table.rows(), divide_up(cost, kMinTapsPerPart)}));
+}
+
 // Cuts the rows into ranges of about equal cost.
-void plan_parts(Plan& plan, const TapTable& table) {
+std::vector<int64_t> cut_evenly(const TapTable& table) {
   const int64_t rows = table.rows();
-  const int64_t cost = table.size() + kRowCostInTaps * rows;
-  const int64_t parts =
-      std::max<int64_t>(1, std::min({kMaxParts, rows, divide_up(cost, kMinTapsPerPart)}));
-  plan.part_begin = {0};
+  const int64_t cost = cost_before(table, rows);
+  const int64_t parts = count_parts(table);
+  std::vector<int64_t> part_begin = {0};
   for (int64_t row = 0; row < rows; ++row) {
-    const int64_t done = table.row_begin[row] + kRowCostInTaps * row;
-    const auto begun = static_cast<int64_t>(plan.part_begin.size());
-    if (row > plan.part_begin.back() && done >= begun * cost / parts) {
-      plan.part_begin.push_back(row);
+    const auto begun = static_cast<int64_t>(part_begin.size());
+    if (row > part_begin.back() && cost_before(table, row) >= begun * cost / parts) {
+      part_begin.push_back(row);
     }
   }
-  plan.part_begin.push_back(rows);
+  part_begin.push_back(rows);
+  return part_begin;
+}
+
+// Whether `part_begin`, made for another mask, still cuts this one well: about as many parts as
+// there should be, none much above its share.
+bool is_balanced(const std::vector<int64_t>& part_begin, const TapTable& table) {
+  constexpr double kTolerance = 0.25;
+  if (part_begin.back() != table.rows()) return false;
+  const auto parts = static_cast<double>(part_begin.size() - 1);
+  if (std::abs(parts - static_cast<double>(count_parts(table))) > kTolerance * parts) return false;
+  const double share = static_cast<double>(cost_before(table, table.rows())) / parts;
+  for (size_t i = 0; i + 1 < part_begin.size(); ++i) {
+    const int64_t cost = cost_before(table, part_begin[i + 1]) - cost_before(table, part_begin[i]);
+    if (static_cast<double>(cost) > (1 + kTolerance) * share) return false;
+  }
+  return true;
+}
+
+void plan_parts(Plan& plan, const TapTable& table, const Plan* previous) {
+  const bool keep = previous != nullptr && is_balanced(previous->part_begin, table);
+  plan.part_begin = keep ? previous->part_begin : cut_evenly(table);
+  for (const int64_t row : plan.part_begin) plan.part_taps.push_back(table.row_begin[row]);
 }
 
 // Sizes of the emitted pieces, in bytes (plan_test checks the sum against the emitter).
@@ -159,7 +190,10 @@ void plan_chunks(Plan& plan, const TapTable& table) {
       Chunk chunk{.part = part, .block = block};
       for (int64_t row = plan.part_begin[part]; row < plan.part_begin[part + 1]; ++row) {
         const TapRange range = block_range(table, plan, row, block);
-        chunk.taps += range.end - range.begin;
+        for (int64_t tap = range.begin; tap < range.end; ++tap) {
+          const int64_t slot = value_slot(table, plan, tap);
+          if (chunk.taps++ == 0 || slot < chunk.value_base) chunk.value_base = slot;
+        }
         if (range.end > range.begin || block == 0) {
           plan.code_bytes_estimate += estimate_row_bytes(plan, range.end - range.begin);
         }
@@ -234,7 +268,8 @@ KernelRequest canonical_request(const KernelRequest& request, const MachineModel
   return canonical;
 }
 
-Plan plan_kernel(const TapTable& table, const KernelRequest& request, const MachineModel& machine) {
+Plan plan_kernel(const TapTable& table, const KernelRequest& request, const MachineModel& machine,
+                 const Plan* previous) {
   SPARSEJIT_CHECK(request.length, >=, machine.isa.lanes);
   Plan plan;
   plan.kind = request.kind;
@@ -247,7 +282,7 @@ Plan plan_kernel(const TapTable& table, const KernelRequest& request, const Mach
     plan_stream(plan, request, table, machine);
   }
   plan_pitches(plan, request);
-  plan_parts(plan, table);
+  plan_parts(plan, table, previous);
   plan_chunks(plan, table);
   return plan;
 }

@@ -54,7 +54,8 @@ class CodeWriter {
  public:
   CodeWriter(KernelCode& code, const EmitOptions& options) : code_(code), options_(options) {}
 
-  void begin_chunk();  // aligned to a cache line
+  void begin_chunk();                   // aligned to a cache line
+  void end_chunks() { begin_chunk(); }  // where another would begin
   void stamp(const Stencil& stencil, std::span<const SlotOperand> operands);
   // False once an offset did not fit 31 bits; the code is then unusable.
   bool fits() const { return fits_; }

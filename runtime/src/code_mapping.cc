@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -33,10 +34,13 @@ uint8_t* map_writable(int64_t size) {
 
 }  // namespace
 
-MappedCode map_private_code(std::span<const uint8_t> bytes, int64_t size) {
+MappedCode map_private_code(Codes codes, int64_t size) {
   uint8_t* memory = map_writable(size);
   if (memory == nullptr) return {.begin = nullptr, .reason = refusal("mmap")};
-  std::memcpy(memory, bytes.data(), bytes.size());
+  uint8_t* at = memory;
+  for (const std::span<const uint8_t> code : codes) {
+    at = std::copy(code.begin(), code.end(), at);
+  }
   if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0) {
     std::string reason = refusal("mprotect to read-execute");
     munmap(memory, size);

@@ -21,13 +21,22 @@ namespace sparsejit {
 
 inline constexpr int64_t kHugePage = int64_t{2} << 20;
 
+// Code that was emitted in several runs.
+using Codes = std::span<const std::span<const uint8_t>>;
+
+inline int64_t total_bytes(Codes codes) {
+  int64_t bytes = 0;
+  for (const std::span<const uint8_t> code : codes) bytes += static_cast<int64_t>(code.size());
+  return bytes;
+}
+
 struct MappedCode {
   const uint8_t* begin = nullptr;  // null: refused
   std::string reason;              // why it was refused
 };
 
-// `size`: whole pages, at least bytes.size(). From kHugePage on the mapping is aligned to it.
-MappedCode map_private_code(std::span<const uint8_t> bytes, int64_t size);
+// `size`: whole pages, at least total_bytes(codes). From kHugePage on the mapping is aligned to it.
+MappedCode map_private_code(Codes codes, int64_t size);
 void unmap_code(const uint8_t* begin, int64_t size);
 
 class CodeFile {

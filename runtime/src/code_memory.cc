@@ -1,12 +1,13 @@
 // See code_memory.h.
 #include "code_memory.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <mutex>
+
+#include "fork.h"
 
 namespace sparsejit {
 namespace {
@@ -15,22 +16,7 @@ namespace {
 constexpr int64_t kArenaBytes = int64_t{8} << 20;
 constexpr uint8_t kPoison = 0xCC;  // int3
 
-// One lock for all arenas of the process, held by whoever forks: a child never finds it taken or
-// an arena half changed.
-std::mutex arena_mutex;
-uint64_t forks = 0;  // guarded by arena_mutex
-
-void before_fork() {
-  arena_mutex.lock();
-  ++forks;
-}
-void after_fork() { arena_mutex.unlock(); }
-
-// False (no memory for the handlers): arenas would be written to on both sides of a fork.
-bool forks_are_seen() {
-  static const bool registered = pthread_atfork(before_fork, after_fork, after_fork) == 0;
-  return registered;
-}
+std::mutex& arenas_lock() { return fork_lock(ForkLock::arenas); }
 
 int64_t round_up(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -55,17 +41,17 @@ std::shared_ptr<CodeMemory> CodeMemory::create(CodeMemoryOptions options) {
   return std::shared_ptr<CodeMemory>(new CodeMemory(options));
 }
 
-PublishResult CodeMemory::publish(std::span<const uint8_t> bytes) {
-  const int64_t size = published_size(static_cast<int64_t>(bytes.size()));
+PublishResult CodeMemory::publish(Codes codes) {
+  const int64_t size = published_size(total_bytes(codes));
   const bool arena_first = size < kHugePage && !options_.prefer_private;
   PublishResult result =
-      arena_first ? publish_in_arena(bytes, size) : publish_privately(bytes, size);
+      arena_first ? publish_in_arena(codes, size) : publish_privately(codes, size);
   if (result.range != nullptr) return result;
-  return arena_first ? publish_privately(bytes, size) : publish_in_arena(bytes, size);
+  return arena_first ? publish_privately(codes, size) : publish_in_arena(codes, size);
 }
 
-PublishResult CodeMemory::publish_privately(std::span<const uint8_t> bytes, int64_t size) {
-  MappedCode mapped = map_private_code(bytes, size);
+PublishResult CodeMemory::publish_privately(Codes codes, int64_t size) {
+  MappedCode mapped = map_private_code(codes, size);
   if (mapped.begin == nullptr) return {.range = nullptr, .reason = std::move(mapped.reason)};
   private_bytes_ += size;
   held_bytes_ += size;
@@ -74,14 +60,19 @@ PublishResult CodeMemory::publish_privately(std::span<const uint8_t> bytes, int6
 }
 
 // Written outside the lock: nobody else knows the range yet.
-PublishResult CodeMemory::publish_in_arena(std::span<const uint8_t> bytes, int64_t size) {
+PublishResult CodeMemory::publish_in_arena(Codes codes, int64_t size) {
   PublishResult result;
   CodeArena* arena = nullptr;
   result.range = allocate(size, arena, result.reason);
   if (result.range == nullptr) return result;
-  if (!arena->file->write(result.range->begin() - arena->file->begin(), bytes)) {
-    result.range = nullptr;
-    result.reason = "no executable memory: the system has no memory left for code";
+  int64_t offset = result.range->begin() - arena->file->begin();
+  for (const std::span<const uint8_t> code : codes) {
+    if (!arena->file->write(offset, code)) {
+      result.range = nullptr;
+      result.reason = "no executable memory: the system has no memory left for code";
+      break;
+    }
+    offset += static_cast<int64_t>(code.size());
   }
   return result;
 }
@@ -93,9 +84,9 @@ std::unique_ptr<const CodeRange> CodeMemory::allocate(int64_t size, CodeArena*& 
     reason = "no executable memory: pthread_atfork failed";
     return nullptr;
   }
-  const std::lock_guard lock(arena_mutex);
+  const std::lock_guard lock(arenas_lock());
   for (CodeArena& known : arenas_) {
-    if (known.opened_at_fork != forks) continue;
+    if (known.opened_at_fork != fork_count()) continue;
     const std::optional<int64_t> offset = known.space.allocate(size);
     if (!offset.has_value()) continue;
     arena = &known;
@@ -104,7 +95,7 @@ std::unique_ptr<const CodeRange> CodeMemory::allocate(int64_t size, CodeArena*& 
   std::unique_ptr<CodeFile> file =
       CodeFile::open(std::max(kArenaBytes, round_up(size, kHugePage)), reason);
   if (file == nullptr) return nullptr;
-  arena = &arenas_.emplace_back(std::move(file), forks);
+  arena = &arenas_.emplace_back(std::move(file), fork_count());
   return range_in(*arena, arena->space.allocate(size).value(), size);
 }
 
@@ -122,9 +113,9 @@ void CodeMemory::release(CodeArena* arena, const uint8_t* begin, int64_t size) {
     unmap_code(begin, size);
     return;
   }
-  const std::lock_guard lock(arena_mutex);
+  const std::lock_guard lock(arenas_lock());
   const int64_t offset = begin - arena->file->begin();
-  if (arena->opened_at_fork != forks) {
+  if (arena->opened_at_fork != fork_count()) {
     arena->stale_bytes += size;
   } else {
     held_bytes_ -= size;
@@ -143,9 +134,9 @@ void CodeMemory::drop_if_empty(CodeArena* arena) {
   if (!arena->space.all_free()) return;
   const bool spare_exists =
       std::any_of(arenas_.begin(), arenas_.end(), [&](const CodeArena& other) {
-        return &other != arena && other.opened_at_fork == forks && other.space.all_free();
+        return &other != arena && other.opened_at_fork == fork_count() && other.space.all_free();
       });
-  const bool useful = arena->opened_at_fork == forks && arena->file->size() == kArenaBytes;
+  const bool useful = arena->opened_at_fork == fork_count() && arena->file->size() == kArenaBytes;
   if (useful && !spare_exists) return;
   held_bytes_ -= arena->stale_bytes;
   arenas_.remove_if([&](const CodeArena& other) { return &other == arena; });
@@ -155,11 +146,11 @@ CodeMemoryStats CodeMemory::stats() const {
   CodeMemoryStats stats;
   stats.held_bytes = held_bytes_;
   stats.mapped_bytes = private_bytes_;
-  const std::lock_guard lock(arena_mutex);
+  const std::lock_guard lock(arenas_lock());
   for (const CodeArena& arena : arenas_) {
     ++stats.arenas;
     stats.mapped_bytes += arena.file->size();
-    if (arena.opened_at_fork != forks) {
+    if (arena.opened_at_fork != fork_count()) {
       ++stats.frozen_arenas;
       continue;
     }

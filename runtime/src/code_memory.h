@@ -102,7 +102,8 @@ class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
  public:
   static std::shared_ptr<CodeMemory> create(CodeMemoryOptions options = {});
 
-  PublishResult publish(std::span<const uint8_t> bytes);
+  // The codes, one after the other.
+  PublishResult publish(Codes codes);
   int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
   CodeMemoryStats stats() const;
 
@@ -110,8 +111,8 @@ class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
   friend class CodeRange;
   explicit CodeMemory(CodeMemoryOptions options) : options_(options) {}
 
-  PublishResult publish_in_arena(std::span<const uint8_t> bytes, int64_t size);
-  PublishResult publish_privately(std::span<const uint8_t> bytes, int64_t size);
+  PublishResult publish_in_arena(Codes codes, int64_t size);
+  PublishResult publish_privately(Codes codes, int64_t size);
   std::unique_ptr<const CodeRange> allocate(int64_t size, CodeArena*& arena, std::string& reason);
   std::unique_ptr<const CodeRange> range_in(CodeArena& arena, int64_t offset, int64_t size);
   void release(CodeArena* arena, const uint8_t* begin, int64_t size);

@@ -14,7 +14,7 @@ constexpr size_t kCloseSamples = 31;
 }  // namespace
 
 Engine EnginePicker::next() const {
-  return native_.calls < interpreted_.calls ? Engine::native : Engine::interpreted;
+  return native_.calls <= interpreted_.calls ? Engine::native : Engine::interpreted;
 }
 
 void EnginePicker::record(Engine engine, double seconds) {

@@ -13,7 +13,7 @@ namespace sparsejit {
 
 class EnginePicker {
  public:
-  // The engine of the next call while undecided: native or interpreted.
+  // The engine of the next call while undecided: native first, then in turn.
   Engine next() const;
   void record(Engine engine, double seconds);
   // automatic while undecided.

@@ -3,7 +3,8 @@
 // The hash only finds the bucket; masks and geometry are compared in full. One compile per key
 // however many threads ask: the first compiles, the others wait for it. Bounded in bytes: the least
 // recently used kernels that nobody holds go first; a kernel in use is never freed, and counts as
-// held until it is. What cannot be compiled is remembered with its reason. Thread-safe.
+// held until it is. What cannot be compiled is remembered with its reason, the latest few hundred
+// times. Thread-safe, and usable in a forked child whatever other threads were doing here.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,13 @@
 #include <future>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
-#include "panel_kernel.h"
+#include "kernel_compiler.h"
 #include "sparsejit/runtime.h"
 
 namespace sparsejit {
-
-using NativeKernelPtr = std::shared_ptr<const NativeKernel>;
 
 struct KernelLookup {
   NativeKernelPtr kernel;  // null: not to be had
@@ -28,19 +26,31 @@ struct KernelLookup {
   bool generated = false;  // by this call
 };
 
+struct CacheOptions {
+  MachineModel machine;
+  int64_t budget_bytes = 0;
+  // Kernels found are emitted again and compared; one that differs is not handed out.
+  bool check_hits = false;
+  ReportLine log{};  // receives what SPARSEJIT_PROFILE gives to say
+  // For tests: replaces the content hash; is called with each plan before it is emitted.
+  std::function<uint64_t(const Mask&)> hasher{};
+  std::function<void(const Plan&)> before_emit{};
+};
+
 class KernelCache {
  public:
-  using MaskHasher = std::function<uint64_t(const Mask&)>;
-
-  // `hasher` replaces the content hash in tests. `log` receives what SPARSEJIT_PROFILE gives to
-  // say.
-  KernelCache(MachineModel machine, int64_t budget_bytes, MaskHasher hasher = {},
-              ReportLine log = {});
+  explicit KernelCache(CacheOptions options);
 
   // `side`: the table the kernel walks; forward by destination, backward by source.
-  KernelLookup get(const LoweredLayerPtr& lowered, Pass side, const KernelRequest& request);
+  KernelLookup get(const LoweredLayerPtr& lowered, Pass side, const KernelRequest& request,
+                   const CompileHow& how = {});
+  // The same mask, with the storage of the one that kernels were made for, if there is any: two
+  // such masks need not be compared entry by entry again.
+  Mask known(const Mask& mask) const;
+  // Whether `get` would find a kernel, ready to run.
+  bool contains(const LoweredLayer& lowered, Pass side, const KernelRequest& request);
   RuntimeStats stats() const;
-  CodeMemory& memory() { return *memory_; }
+  CodeMemory& memory() const { return compiler_.memory(); }
 
  private:
   struct Result {
@@ -53,35 +63,40 @@ class KernelCache {
     Pass side;
     KernelRequest request;
     uint64_t hash;
+    uint64_t generation;  // of the process that compiles it
     std::shared_future<Result> result;
     bool ready = false;
+    bool failed = false;
   };
   using Entries = std::list<Entry>;  // most recently used first
 
+  uint64_t hash_of(const LayerSpec& spec, Pass side, const KernelRequest& request) const;
   Entries::iterator find(const LayerSpec& spec, Pass side, const KernelRequest& request,
                          uint64_t hash);
-  Result compile(const LoweredLayer& lowered, Pass side, const KernelRequest& request);
-  Result generate(const LoweredLayer& lowered, Pass side, Plan plan);
-  std::unique_ptr<const CodeListing> list_code(const Mask& mask, Pass side, const Plan& plan,
-                                               const CodeRange& range,
-                                               const KernelCode& code) const;
+  Entries::iterator add(Entry entry);
+  KernelLookup checked(const LoweredLayer& lowered, Pass side, const Result& result);
+  Result compile(const LoweredLayer& lowered, Pass side, const KernelRequest& request,
+                 const CompileHow& how);
+  Result generate(const LoweredLayer& lowered, Pass side, Plan plan, const CompileHow& how);
   void finish(Entries::iterator entry, const Result& result, double seconds);
+  void forget_old_failures();
   Result over_budget(int64_t bytes) const;
   // Evicts until `bytes` more fit and sets them aside; false if they cannot fit.
   bool reserve(int64_t bytes);
   void unreserve(int64_t bytes);
   void erase(Entries::iterator entry);
 
-  const MachineModel machine_;
-  const int64_t budget_bytes_;
-  const MaskHasher hasher_;
-  const ReportLine log_;
-  const Profilers profilers_;
-  const std::shared_ptr<CodeMemory> memory_;
-  mutable std::mutex mutex_;
+  const CacheOptions options_;
+  const KernelCompiler compiler_;
+  // The rest is guarded by ForkLock::caches.
   int64_t reserved_bytes_ = 0;  // about to be published
+  int64_t failed_entries_ = 0;
   Entries entries_;
-  std::unordered_multimap<uint64_t, Entries::iterator> index_;
+  using Index = std::unordered_multimap<uint64_t, Entries::iterator>;
+  static void erase_from(Index& index, uint64_t hash, Entries::iterator entry);
+
+  Index index_;          // by hash_of
+  Index index_by_mask_;  // by the hash of the mask
   RuntimeStats stats_;
 };
 

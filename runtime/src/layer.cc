@@ -202,8 +202,8 @@ Layer::Impl::Impl(const Mask& mask, const Conv2d* conv, const LayerOptions& o)
       linear(conv == nullptr),
       runtime(o.runtime == nullptr ? Runtime::shared().impl() : o.runtime->impl()),
       portable_reason(find_portable_reason(o, runtime->machine)),
-      lowerings(std::make_shared<Lowerings>(mask, linear ? Conv2d{} : *conv)),
-      variants(runtime, o.engine, o.relu) {
+      lowerings(std::make_shared<Lowerings>(runtime->cache.known(mask), linear ? Conv2d{} : *conv)),
+      variants(runtime, o) {
   // As many as a kernel can have rows: channels, times the phases of strides that taps meet.
   const MaskShape& shape = mask.shape();
   const int64_t phases = std::min(shape.kernel_h, lowerings->conv().stride.h) *
@@ -264,11 +264,15 @@ MaskChange Layer::set_mask(const Mask& new_mask) {
   const auto before = static_cast<double>(mask().nnz());
   const auto after = static_cast<double>(new_mask.nnz());
   const bool similar = std::abs(after - before) <= kSimilar * before;
-  auto lowerings = std::make_shared<Lowerings>(new_mask, impl_->lowerings->conv());
-  const Regeneration regeneration = impl_->variants.regenerate(*lowerings, similar);
+  auto lowerings =
+      std::make_shared<Lowerings>(impl_->runtime->cache.known(new_mask), impl_->lowerings->conv());
+  const Regeneration regeneration =
+      impl_->variants.regenerate(*impl_->lowerings, *lowerings, similar);
   impl_->lowerings = std::move(lowerings);
   change.kernels_generated = regeneration.generated;
   change.kernels_reused = regeneration.reused;
+  change.chunks_emitted = regeneration.chunks_emitted;
+  change.chunks_kept = regeneration.chunks_kept;
   change.code_bytes = regeneration.code_bytes;
   change.compile_seconds = regeneration.seconds;
   return change;

@@ -10,6 +10,13 @@ constexpr size_t kMaxSizes = 16;
 
 }  // namespace
 
+const TapTable& LoweredLayer::table(Pass pass) const {
+  std::call_once(forward_once_, [&] { forward_ = lower_conv2d(spec.mask, spec.conv, streams); });
+  if (pass == Pass::forward) return forward_;
+  std::call_once(backward_once_, [&] { backward_ = transpose(forward_); });
+  return backward_;
+}
+
 LoweredLayerPtr Lowerings::get(ImageSize image) {
   const std::lock_guard lock(mutex_);
   for (const LoweredLayerPtr& lowered : known_) {

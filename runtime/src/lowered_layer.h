@@ -21,19 +21,29 @@ struct LayerSpec {
   bool operator==(const LayerSpec&) const = default;
 };
 
-struct LoweredLayer {
+// Thread-safe. The tables are made when somebody first reads them: generated code that comes from
+// the cache runs without them.
+class LoweredLayer {
+ public:
   explicit LoweredLayer(LayerSpec s)
-      : spec(std::move(s)),
-        streams(plan_streams(spec.mask.shape(), spec.conv, spec.image)),
-        forward(lower_conv2d(spec.mask, spec.conv, streams)),
-        backward(transpose(forward)) {}
+      : spec(std::move(s)), streams(plan_streams(spec.mask.shape(), spec.conv, spec.image)) {}
 
-  const TapTable& table(Pass pass) const { return pass == Pass::forward ? forward : backward; }
+  const TapTable& table(Pass pass) const;
+  // Streams on the side that the pass of a step gathers from, and its rows.
+  int64_t gathered_streams(Pass pass) const { return pass == Pass::forward ? sources() : rows(); }
+  int64_t own_streams(Pass pass) const { return pass == Pass::forward ? rows() : sources(); }
 
-  LayerSpec spec;
-  ConvStreams streams;
-  TapTable forward;
-  TapTable backward;
+  const LayerSpec spec;
+  const ConvStreams streams;
+
+ private:
+  int64_t rows() const { return spec.mask.rows(); }
+  int64_t sources() const { return source_streams(spec.mask.shape(), spec.conv, streams); }
+
+  mutable std::once_flag forward_once_;
+  mutable std::once_flag backward_once_;
+  mutable TapTable forward_;
+  mutable TapTable backward_;
 };
 
 using LoweredLayerPtr = std::shared_ptr<const LoweredLayer>;

@@ -1,19 +1,31 @@
 // How value indices move between two masks.
+#include <numeric>
+
 #include "sparsejit/error.h"
 #include "sparsejit/layer.h"
 
 namespace sparsejit {
 namespace {
 
+// The stored weights of one row.
+struct Row {
+  Row(const Mask& mask, int64_t row)
+      : first(mask.row_begin()[row]),
+        columns(mask.columns().subspan(static_cast<size_t>(first),
+                                       static_cast<size_t>(mask.row_begin()[row + 1] - first))) {}
+
+  int64_t first;  // value index
+  std::span<const int32_t> columns;
+};
+
 // Walks two rows of increasing columns side by side.
-void compare_row(const Mask& old_mask, const Mask& new_mask, int64_t row, MaskChange& change) {
-  int64_t old_at = old_mask.row_begin()[row];
-  const int64_t old_end = old_mask.row_begin()[row + 1];
-  for (int64_t i = new_mask.row_begin()[row]; i < new_mask.row_begin()[row + 1]; ++i) {
-    const int32_t column = new_mask.columns()[i];
-    while (old_at < old_end && old_mask.columns()[old_at] < column) ++old_at;
-    const bool kept = old_at < old_end && old_mask.columns()[old_at] == column;
-    change.old_index[i] = kept ? old_at : -1;
+void compare_row(const Row& before, const Row& now, MaskChange& change) {
+  size_t at = 0;
+  int64_t* old_index = change.old_index.data() + now.first;
+  for (const int32_t column : now.columns) {
+    while (at < before.columns.size() && before.columns[at] < column) ++at;
+    const bool kept = at < before.columns.size() && before.columns[at] == column;
+    *old_index++ = kept ? before.first + static_cast<int64_t>(at) : -1;
     change.kept += kept ? 1 : 0;
   }
 }
@@ -27,7 +39,14 @@ MaskChange compare_masks(const Mask& old_mask, const Mask& new_mask) {
   }
   MaskChange change;
   change.old_index.resize(new_mask.nnz());
-  for (int64_t row = 0; row < new_mask.rows(); ++row) compare_row(old_mask, new_mask, row, change);
+  if (old_mask == new_mask) {
+    std::iota(change.old_index.begin(), change.old_index.end(), 0);
+    change.kept = new_mask.nnz();
+    return change;
+  }
+  for (int64_t row = 0; row < new_mask.rows(); ++row) {
+    compare_row({old_mask, row}, {new_mask, row}, change);
+  }
   change.added = new_mask.nnz() - change.kept;
   change.removed = old_mask.nnz() - change.kept;
   return change;

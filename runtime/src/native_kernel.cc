@@ -1,8 +1,28 @@
 // The calls into generated code.
-#include "panel_kernel.h"
+#include "native_kernel.h"
+
+#include <algorithm>
+
 #include "tail.h"
 
 namespace sparsejit {
+
+int64_t NativeKernel::code_bytes() const {
+  int64_t bytes = 0;
+  for (const ChunkCode& chunk : chunks_) bytes += std::ssize(chunk.code);
+  return bytes;
+}
+
+int64_t NativeKernel::emitted_bytes() const {
+  int64_t bytes = 0;
+  for (const ChunkCode& chunk : chunks_) bytes += chunk.emitted ? std::ssize(chunk.code) : 0;
+  return bytes;
+}
+
+int64_t NativeKernel::emitted_chunks() const {
+  return std::count_if(chunks_.begin(), chunks_.end(),
+                       [](const ChunkCode& chunk) { return chunk.emitted; });
+}
 
 void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t first_part,
                        int32_t last_part, int64_t length) const {
@@ -10,13 +30,9 @@ void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t fir
   KernelArguments arguments{.gathered = operands.gathered,
                             .own = operands.own,
                             .paired = operands.paired,
-                            .values = operands.values,
                             .loop_bytes = length * kFloatBytes};
-  if (plan_.kind == KernelKind::accumulate) {
-    arguments.start_or_d_values = operands.start;
-  } else {
-    arguments.start_or_d_values = operands.d_values;
-  }
+  const bool accumulate = plan_.kind == KernelKind::accumulate;
+  if (accumulate) arguments.start_or_d_values = operands.start;
   if (plan_.tail) {
     const Tail tail = tail_of(length);
     arguments.loop_bytes = tail.loop_length * kFloatBytes;
@@ -24,8 +40,11 @@ void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t fir
     arguments.tail_mask = tail.mask;
   }
   for (int32_t part = first_part; part < last_part; ++part) {
-    const uint8_t* code = range_->begin() + chunk_begin_[block * plan_.parts() + part];
-    reinterpret_cast<ChunkEntry>(const_cast<uint8_t*>(code))(&arguments);
+    const auto chunk = static_cast<size_t>(block * plan_.parts() + part);
+    const int64_t base = plan_.chunks[chunk].value_base;
+    arguments.values = operands.values + base;
+    if (!accumulate) arguments.start_or_d_values = operands.d_values + base;
+    reinterpret_cast<ChunkEntry>(const_cast<uint8_t*>(chunks_[chunk].code.data()))(&arguments);
   }
 }
 

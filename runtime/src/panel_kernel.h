@@ -7,10 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "code_memory.h"
 #include "lowered_layer.h"
-#include "profiling/code_listing.h"
-#include "sparsejit/emit.h"
 
 namespace sparsejit {
 
@@ -32,31 +29,6 @@ class PanelKernel {
   virtual void run(const PanelOperands& operands, int32_t block, int32_t first_part,
                    int32_t last_part, int64_t length) const = 0;
   virtual const Plan& plan() const = 0;
-};
-
-// Generated code.
-class NativeKernel : public PanelKernel {
- public:
-  NativeKernel(Plan plan, std::vector<int64_t> chunk_begin, std::unique_ptr<const CodeRange> range,
-               std::unique_ptr<const CodeListing> listing, double compile_seconds)
-      : plan_(std::move(plan)),
-        chunk_begin_(std::move(chunk_begin)),
-        range_(std::move(range)),
-        listing_(std::move(listing)),
-        compile_seconds_(compile_seconds) {}
-
-  void run(const PanelOperands& operands, int32_t block, int32_t first_part, int32_t last_part,
-           int64_t length) const override;
-  const Plan& plan() const override { return plan_; }
-  int64_t code_bytes() const { return chunk_begin_.back(); }
-  double compile_seconds() const { return compile_seconds_; }
-
- private:
-  Plan plan_;
-  std::vector<int64_t> chunk_begin_;
-  std::unique_ptr<const CodeRange> range_;
-  std::unique_ptr<const CodeListing> listing_;  // null: nobody asked; goes before the code does
-  double compile_seconds_;
 };
 
 // AVX2 intrinsics, no generated code; the CPU must have AVX2 and FMA.

@@ -34,12 +34,12 @@ class StepRun {
   StepRun(const StepContext& context, const StepArguments& arguments)
       : kernel_(context.kernel),
         plan_(context.kernel.plan()),
-        table_(context.lowered.table(context.side)),
+        streams_(context.lowered.gathered_streams(context.side)),
         grid_(context.lowered.streams.grid),
         slabs_(context.slabs),
         arguments_(arguments),
         pool_(context.pool),
-        threads_(table_.size() * slabs_.total() < kMinSharedWork ? 1 : pool_.threads()),
+        threads_(plan_.part_taps.back() * slabs_.total() < kMinSharedWork ? 1 : pool_.threads()),
         gathered_(arguments.gathered,
                   options(context, !by_source(context), plan_.pitches.gathered,
                           context.in_place.gathered, true),
@@ -102,8 +102,7 @@ class StepRun {
     if (thread == 0) return 0;
     if (thread == threads_) return plan_.parts();
     const auto cost = [&](int32_t part) {
-      const int64_t row = plan_.part_begin[part];
-      return table_.row_begin[row] + 2 * row;
+      return plan_.part_taps[part] + 2 * plan_.part_begin[part];
     };
     const int64_t goal = cost(plan_.parts()) * thread / threads_;
     int32_t part = 0;
@@ -177,7 +176,7 @@ class StepRun {
   void sum_block(const PanelOperands& operands, int64_t length, int32_t block, bool accumulate,
                  int thread) const {
     const bool paired = is_products();
-    const int64_t streams = paired ? table_.rows() : table_.streams;
+    const int64_t streams = paired ? plan_.part_begin.back() : streams_;
     const int64_t first = paired ? streams * block / plan_.blocks : block * plan_.block_streams;
     const int64_t last = paired ? streams * (block + 1) / plan_.blocks
                                 : std::min(streams, first + plan_.block_streams);
@@ -189,7 +188,7 @@ class StepRun {
 
   const PanelKernel& kernel_;
   const Plan& plan_;
-  const TapTable& table_;
+  const int64_t streams_;  // gathered
   const StreamGrid& grid_;
   const Slabs& slabs_;
   const StepArguments& arguments_;

@@ -1,9 +1,8 @@
 #include "pass_variants.h"
 
 #include <algorithm>
-#include <limits>
+#include <system_error>
 
-#include "operand.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit {
@@ -13,104 +12,8 @@ namespace {
 constexpr size_t kMaxShapes = 64;
 // Different sets of pitches a layer compiles for before it packs instead.
 constexpr int64_t kMaxDirectPitches = 8;
-constexpr int64_t kLanes = 8;
-// Longest stream, in vectors, for which generated code takes the backward pass in two steps.
-constexpr int64_t kMaxSplitVectors = 5;
-
-Step make_step(KernelKind kind, Pass side, const TensorPitches& t) {
-  Step step{.kind = kind, .side = side, .direct = {}, .kernel = nullptr};
-  if (kind == KernelKind::products) {
-    step.direct = {.gathered = t.x, .own = 0, .paired = t.y};
-  } else if (side == Pass::forward) {
-    step.direct = {.gathered = t.x, .own = t.y, .paired = 0};
-  } else {
-    step.direct = {.gathered = t.y, .own = t.dx, .paired = kind == KernelKind::fused ? t.x : 0};
-  }
-  return step;
-}
-
-// Floats of a stream that are packed together. Many streams make shorter slabs, so that a slab of
-// both sides fills about two L2s. Measured on Zen 4, batch 16, 95%, forward / backward in ms for
-// slabs of 256, 512, 1024: 512 -> 512 3x3 stride 2 (2560 streams) 7.9/13.7, 7.4/11.7, 10.1/16.3;
-// 2048 -> 512 1x1 7x7 2.1/3.5, 2.1/3.7, 2.8/5.9; 256 -> 256 3x3 14x14 4.3/6.5, 3.8/5.7, 4.0/5.4.
-int64_t slab_target(const LoweredLayer& lowered, const MachineModel& machine) {
-  const int64_t panel = longest_panel(machine);
-  if (lowered.streams.grid.image_pitch() == 1) return panel;
-  const int64_t streams = std::max<int64_t>(1, lowered.forward.streams + lowered.forward.rows());
-  const int64_t fitting = 2 * machine.l2_bytes / (streams * static_cast<int64_t>(sizeof(float)));
-  return std::clamp(fitting, panel / 2, panel);
-}
-
-// One cut for all steps, so that all ways of a pass sum in the same order.
-Slabs make_slabs(const LoweredLayer& lowered, const PassShape& shape, const MachineModel& machine) {
-  return Slabs({.grid = lowered.streams.grid,
-                .images = shape.images,
-                .any_in_place = any_direct(shape.direct),
-                .all_in_place = all_direct(shape),
-                .in_place_merged = shape.merged,
-                .target = slab_target(lowered, machine)});
-}
-
-// Small images are better packed, several to a slab, than used in place one by one: code is fetched
-// once a slab, and streams begin on whole vectors. Measured on Zen 4, batch 16, 95%, in place
-// against packed, forward / backward in ms: 256 -> 1024 1x1 14x14 2.3/4.5 and 2.2/3.0; 1024 -> 512
-// 1x1 14x14 5.2/8.2 and 4.1/5.8; at 28x28 (784 floats) forward is 20% slower packed.
-void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
-  constexpr int64_t kMinFloatsInPlace = 256;
-  if (!any_direct(shape.direct)) shape.merged = true;
-  if (shape.merged || shape.images == 1) return;
-  const int64_t floats = lowered.streams.grid.image_pitch();
-  if (floats >= kMinFloatsInPlace && floats % kLanes == 0) return;
-  shape.direct = {};
-  shape.merged = true;
-}
 
 }  // namespace
-
-std::vector<Step> PassVariants::make_steps(const LoweredLayer& lowered, const Variant& variant,
-                                           bool interpreted) {
-  const PassShape& shape = variant.shape;
-  const TensorPitches& t = shape.direct;
-  if (shape.pass == Pass::forward) return {make_step(KernelKind::accumulate, Pass::forward, t)};
-  const Step products = make_step(KernelKind::products, Pass::forward, t);
-  if (!shape.want_dx) return {products};
-  const StreamGrid& grid = lowered.streams.grid;
-  const bool has_shifts = grid.halo_rows != 0 || grid.halo_columns != 0;
-  const bool split =
-      !interpreted && !has_shifts && variant.slabs.longest() <= kMaxSplitVectors * kLanes;
-  if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
-  return {make_step(KernelKind::fused, Pass::backward, t)};
-}
-
-// Packed operands of linear layers get the pitch of the plan, which does not depend on the batch,
-// so that batches share code; images are packed close.
-KernelRequest PassVariants::request_of(const LoweredLayer& lowered, const Variant& variant,
-                                       const Step& step, bool interpreted) const {
-  KernelRequest request{.kind = step.kind,
-                        .length = variant.slabs.planned_length(),
-                        .pitches = step.direct,
-                        .interpreted = interpreted,
-                        .repeated = variant.slabs.count() > 1,
-                        .relu = relu_ && variant.shape.pass == Pass::forward};
-  const StreamGrid& grid = lowered.streams.grid;
-  if (grid.image_pitch() == 1) return request;
-  const int64_t longest = variant.slabs.longest();
-  const TapTable& table = lowered.table(step.side);
-  const auto choose = [&](int64_t& pitch, bool gathered) {
-    if (pitch == 0) pitch = stream_pitch(Operand::packed_floats(grid, longest, gathered));
-    const int64_t streams = std::max<int64_t>(1, gathered ? table.streams : table.rows());
-    if (pitch > std::numeric_limits<int32_t>::max() / streams) {
-      throw_error(
-          "layer: {} streams of {} floats, expected at most 2^31-1 floats in all; rows of "
-          "the image are too long for so many channels",
-          streams, pitch);
-    }
-  };
-  choose(request.pitches.gathered, true);
-  if (step.kind != KernelKind::products) choose(request.pitches.own, false);
-  if (step.kind != KernelKind::accumulate) choose(request.pitches.paired, false);
-  return request;
-}
 
 PassVariants::Variant* PassVariants::find(const PassShape& shape) const {
   for (const auto& variant : variants_) {
@@ -130,38 +33,107 @@ PassVariants::Variant& PassVariants::find_or_add(const LoweredLayer& lowered, Pa
   if (variants_.size() == kMaxShapes) variants_.erase(variants_.begin());
   variants_.push_back(std::make_unique<Variant>());
   variants_.back()->shape = shape;
-  variants_.back()->slabs = make_slabs(lowered, shape, runtime_->machine);
+  variants_.back()->slabs = pass_slabs(lowered, shape, runtime_->machine);
   return *variants_.back();
 }
 
-void PassVariants::look_up_native(const LoweredLayerPtr& lowered, Variant& variant,
-                                  Regeneration& regeneration) {
-  variant.native_looked_up = true;
-  std::vector<Step> steps = make_steps(*lowered, variant, false);
-  for (Step& step : steps) {
-    const KernelLookup lookup =
-        runtime_->cache.get(lowered, step.side, request_of(*lowered, variant, step, false));
-    if (lookup.kernel == nullptr) {
-      variant.codes.clear();
-      variant.native_problem = lookup.reason;
-      if (!warned_) {
-        warned_ = true;
-        runtime_->warn(fmt::format("layer {}: interpreted instead of native: {}",
-                                   to_text(lowered->spec.mask.shape()), lookup.reason));
-      }
-      return;
-    }
-    step.kernel = lookup.kernel;
-    variant.codes.push_back(lookup.kernel);
-    regeneration.add(lookup);
+std::vector<StepRequest> PassVariants::native_requests(const LoweredLayer& lowered,
+                                                       const Variant& variant) const {
+  const PassGeometry geometry{lowered, variant.shape, variant.slabs};
+  std::vector<StepRequest> requests;
+  for (const Step& step : pass_steps(geometry, false)) {
+    const size_t index = requests.size();
+    requests.push_back(
+        {step, step_request(geometry, step, false, options_.relu),
+         index < variant.previous.size() ? variant.previous[index] : PreviousKernel{}});
   }
-  variant.native = std::make_shared<const std::vector<Step>>(std::move(steps));
+  return requests;
+}
+
+// Deterministic layers do not depend on when a compile is done.
+bool PassVariants::compiles_in_background() const {
+  return options_.compile == CompileMode::background && !options_.deterministic;
+}
+
+PassCost PassVariants::predict(const LoweredLayer& lowered, const Variant& variant,
+                               const std::vector<StepRequest>& requests) const {
+  std::vector<Plan> plans;
+  int64_t panel = 1;
+  for (const StepRequest& wanted : requests) {
+    plans.push_back(
+        plan_kernel(lowered.table(wanted.step.side), wanted.request, runtime_->machine));
+    panel = plans.back().panel;
+  }
+  const int64_t panels = (variant.slabs.longest() + panel - 1) / panel;
+  return predict_cost(plans, variant.slabs.total(), variant.slabs.count() * panels,
+                      runtime_->machine);
+}
+
+// Whether generated code is not worth making; `variant.declined` then says why.
+bool PassVariants::is_declined(const LoweredLayerPtr& lowered, Variant& variant,
+                               const std::vector<StepRequest>& requests) const {
+  if (options_.engine != Engine::automatic) return false;
+  if (!options_.deterministic && options_.expected_calls == 0) return false;
+  const PassCost cost = predict(*lowered, variant, requests);
+  const double pays_after = cost.break_even_calls();
+  if (pays_after == 0) {
+    variant.declined =
+        fmt::format("predicted faster: {:.1f} us against {:.1f} us of generated code",
+                    cost.interpreted * 1e6, cost.native * 1e6);
+    return true;
+  }
+  const auto expected = static_cast<double>(options_.expected_calls);
+  if (expected == 0 || expected >= pays_after) return false;
+  if (is_cached(runtime_->cache, lowered, requests)) return false;
+  variant.declined =
+      fmt::format("{} calls are expected; compiling, predicted {:.2f} ms, would pay after {:.0f}",
+                  options_.expected_calls, cost.compile * 1e3, pays_after + 1);
+  return true;
+}
+
+void PassVariants::look_up_native(const LoweredLayerPtr& lowered, Variant& variant) {
+  std::vector<StepRequest> requests = native_requests(*lowered, variant);
+  if (is_declined(lowered, variant, requests)) {
+    variant.state = NativeState::declined;
+    variant.previous.clear();
+    return;
+  }
+  if (compiles_in_background() && !is_cached(runtime_->cache, lowered, requests)) {
+    try {
+      variant.pending = PendingBuild::start(runtime_->compiler, runtime_->cache, lowered, requests);
+      variant.state = NativeState::pending;
+      return;
+    } catch (const std::system_error&) {
+      // Without a thread this call waits for the compiler.
+    }
+  }
+  NativeBuild build = build_native(runtime_->cache, lowered, requests, &runtime_->pool);
+  if (build.steps == nullptr && !variant.previous.empty()) {
+    // The kernels of the old mask may be what takes the room.
+    variant.previous.clear();
+    requests = {};
+    requests = native_requests(*lowered, variant);
+    build = build_native(runtime_->cache, lowered, requests, &runtime_->pool);
+  }
+  adopt(*lowered, variant, std::move(build));
+}
+
+void PassVariants::adopt(const LoweredLayer& lowered, Variant& variant, NativeBuild build) {
+  variant.state = NativeState::built;
+  variant.native = std::move(build);
+  variant.pending = nullptr;
+  variant.previous.clear();
+  if (variant.native.steps != nullptr || warned_) return;
+  warned_ = true;
+  runtime_->warn(fmt::format("layer {}: interpreted instead of native: {}",
+                             to_text(lowered.spec.mask.shape()), variant.native.problem));
 }
 
 void PassVariants::make_interpreted(const LoweredLayerPtr& lowered, Variant& variant) const {
-  std::vector<Step> steps = make_steps(*lowered, variant, true);
+  const PassGeometry geometry{*lowered, variant.shape, variant.slabs};
+  std::vector<Step> steps = pass_steps(geometry, true);
   for (Step& step : steps) {
-    const KernelRequest request = request_of(*lowered, variant, step, true);
+    const KernelRequest request = step_request(geometry, step, true, options_.relu);
     step.kernel = std::make_shared<InterpretedKernel>(
         lowered, step.side, plan_kernel(lowered->table(step.side), request, runtime_->machine));
   }
@@ -169,11 +141,18 @@ void PassVariants::make_interpreted(const LoweredLayerPtr& lowered, Variant& var
 }
 
 Engine PassVariants::choose(const LoweredLayerPtr& lowered, Variant& variant) {
-  if (wanted_ == Engine::interpreted) return Engine::interpreted;
-  Regeneration unreported;
-  if (!variant.native_looked_up) look_up_native(lowered, variant, unreported);
-  if (variant.native == nullptr) return Engine::interpreted;
-  if (wanted_ == Engine::native) return Engine::native;
+  if (options_.engine == Engine::interpreted) return Engine::interpreted;
+  if (variant.picker.chosen() == Engine::interpreted) return Engine::interpreted;
+  if (variant.state == NativeState::unknown) look_up_native(lowered, variant);
+  if (variant.state == NativeState::pending) {
+    if (variant.pending->done()) {
+      adopt(*lowered, variant, variant.pending->build());
+    } else {
+      runtime_->compiler.keep_going();
+    }
+  }
+  if (variant.native.steps == nullptr) return Engine::interpreted;
+  if (options_.engine == Engine::native || options_.deterministic) return Engine::native;
   return variant.picker.chosen() == Engine::automatic ? variant.picker.next()
                                                       : variant.picker.chosen();
 }
@@ -189,8 +168,9 @@ PreparedPass PassVariants::prepare(const LoweredLayerPtr& lowered, PassShape sha
   if (prepared.engine == Engine::interpreted && variant.interpreted == nullptr) {
     make_interpreted(lowered, variant);
   }
-  prepared.steps = prepared.engine == Engine::native ? variant.native : variant.interpreted;
-  prepared.measured = wanted_ == Engine::automatic && variant.native != nullptr &&
+  prepared.steps = prepared.engine == Engine::native ? variant.native.steps : variant.interpreted;
+  prepared.measured = options_.engine == Engine::automatic && !options_.deterministic &&
+                      variant.native.steps != nullptr &&
                       variant.picker.chosen() == Engine::automatic;
   return prepared;
 }
@@ -213,30 +193,38 @@ bool PassVariants::accepts_direct(const PassShape& shape) const {
   return static_cast<int64_t>(known.size()) < kMaxDirectPitches;
 }
 
-Regeneration PassVariants::regenerate(Lowerings& lowerings, bool keep_choices) {
-  const std::lock_guard lock(mutex_);
-  Regeneration regeneration;
-  for (const auto& variant : variants_) {
-    variant->interpreted = nullptr;
-    variant->native = nullptr;
-    variant->codes.clear();
-    if (!keep_choices) variant->picker.restart();
-    const bool was_used = variant->native_looked_up;
-    variant->native_looked_up = false;
-    if (!was_used || variant->picker.chosen() == Engine::interpreted) continue;
-    look_up_native(lowerings.get(variant->shape.image), *variant, regeneration);
+// Gives up what was made for the old mask, but remembers its kernels: chunks of them may serve on.
+void PassVariants::forget_native(Variant& variant, Lowerings& old_lowerings) {
+  if (variant.native.steps != nullptr) {
+    const LoweredLayerPtr old = old_lowerings.get(variant.shape.image);
+    variant.previous.clear();
+    for (const NativeKernelPtr& code : variant.native.codes) {
+      variant.previous.push_back({code, old});
+    }
   }
-  return regeneration;
+  variant.interpreted = nullptr;
+  variant.native = {};
+  variant.pending = nullptr;
+  variant.declined.clear();
+  variant.state = NativeState::unknown;
 }
 
-void Regeneration::add(const KernelLookup& lookup) {
-  if (!lookup.generated) {
-    ++reused;
-    return;
+Regeneration PassVariants::regenerate(Lowerings& old_lowerings, Lowerings& lowerings,
+                                      bool keep_choices) {
+  const std::lock_guard lock(mutex_);
+  Regeneration work;
+  for (const auto& variant : variants_) {
+    const bool was_used = variant->state != NativeState::unknown;
+    forget_native(*variant, old_lowerings);
+    if (!keep_choices) variant->picker.restart();
+    if (!was_used || variant->picker.chosen() == Engine::interpreted) {
+      variant->previous.clear();
+      continue;
+    }
+    look_up_native(lowerings.get(variant->shape.image), *variant);
+    work.add(variant->native.work);
   }
-  ++generated;
-  code_bytes += lookup.kernel->code_bytes();
-  seconds += lookup.kernel->compile_seconds();
+  return work;
 }
 
 KernelReport PassVariants::report_of(const Variant& variant) const {
@@ -246,29 +234,43 @@ KernelReport PassVariants::report_of(const Variant& variant) const {
   report.batch = variant.shape.images;
   report.image = variant.shape.image;
   report.images_per_slab = variant.slabs.images_per_slab();
-  for (const NativeKernelPtr& code : variant.codes) {
+  for (const NativeKernelPtr& code : variant.native.codes) {
     report.code_bytes += code->code_bytes();
     report.compile_seconds += code->compile_seconds();
   }
   report.native_seconds = variant.picker.median(Engine::native);
   report.interpreted_seconds = variant.picker.median(Engine::interpreted);
-  if (wanted_ == Engine::interpreted) {
-    report.engine = Engine::interpreted;
+  report_engine(variant, report);
+  const Steps& steps =
+      report.engine == Engine::interpreted ? variant.interpreted : variant.native.steps;
+  if (steps == nullptr) return report;
+  for (const Step& step : *steps) report.plans.push_back(step.kernel->plan());
+  return report;
+}
+
+// The engine of the next call, and why.
+void PassVariants::report_engine(const Variant& variant, KernelReport& report) const {
+  report.engine = Engine::interpreted;
+  if (options_.engine == Engine::interpreted) {
     report.reason = "asked for";
-  } else if (variant.native_looked_up && variant.native == nullptr) {
-    report.engine = Engine::interpreted;
-    report.reason = variant.native_problem;
-  } else if (wanted_ == Engine::native) {
+  } else if (variant.picker.chosen() == Engine::interpreted) {
+    report.reason = "measured faster";
+  } else if (variant.state == NativeState::declined) {
+    report.reason = variant.declined;
+  } else if (variant.state == NativeState::pending) {
+    report.reason = "generated code is being made in the background";
+  } else if (variant.state == NativeState::built && variant.native.steps == nullptr) {
+    report.reason = variant.native.problem;
+  } else if (options_.engine == Engine::native) {
     report.engine = Engine::native;
     report.reason = "asked for";
+  } else if (options_.deterministic) {
+    report.engine = Engine::native;
+    report.reason = "predicted faster";
   } else {
     report.engine = variant.picker.chosen();
     report.reason = report.engine == Engine::automatic ? "still measuring" : "measured faster";
   }
-  const auto& steps = report.engine == Engine::interpreted ? variant.interpreted : variant.native;
-  if (steps == nullptr) return report;
-  for (const Step& step : *steps) report.plans.push_back(step.kernel->plan());
-  return report;
 }
 
 std::vector<KernelReport> PassVariants::report() const {

@@ -1,98 +1,82 @@
 // PassVariants: for one layer, the kernels of each shape it has met, and which engine runs them.
 //
 // A shape is a pass, a number of images (or samples), their size and, for each tensor, the pitch at
-// which it is used in place or 0 where it is packed. An engine runs a pass in one or two *steps*,
-// each with a kernel:
+// which it is used in place or 0 where it is packed. An engine runs it in one or two steps
+// (pass_steps.h). All ways give the same bits. Thread-safe.
 //
-//     forward                           accumulate by destination
-//     backward without dx               products by destination
-//     backward                          fused by source; or, generated code for short streams,
-//                                       accumulate by source, then products by destination
-//
-// Two steps read more but need fewer bytes of code for each tap, which is what short streams are
-// bound by. Where taps have shifts, products by destination and by source would add the same terms
-// in other lanes; such layers take one step. So all ways give the same bits. Thread-safe.
+// Generated code of a shape: unknown -> declined (would not pay) | pending (in the background)
+// -> built. A layer changes from one engine to the other between calls only.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "cost_model.h"
 #include "engine_picker.h"
-#include "pass_driver.h"
+#include "native_build.h"
 #include "pass_shape.h"
 #include "runtime_impl.h"
 
 namespace sparsejit {
 
-struct Step {
-  KernelKind kind = KernelKind::accumulate;
-  Pass side = Pass::forward;  // whose table: forward by destination, backward by source
-  Pitches direct;
-  std::shared_ptr<const PanelKernel> kernel;
-
-  InPlace in_place() const { return {direct.gathered != 0, direct.own != 0, direct.paired != 0}; }
-};
-
 // What one call runs. Holds the kernels until the call is over.
 struct PreparedPass {
   LoweredLayerPtr lowered;
-  std::shared_ptr<const std::vector<Step>> steps;
+  Steps steps;
   PassShape shape;  // as run: operands may be packed that could be used in place
   Slabs slabs;
   Engine engine = Engine::interpreted;
   bool measured = false;  // the picker wants to know how long it took
 };
 
-// What making kernels ready for a new mask did.
-struct Regeneration {
-  int64_t generated = 0;
-  int64_t reused = 0;
-  int64_t code_bytes = 0;
-  double seconds = 0;
-
-  void add(const KernelLookup& lookup);
-};
-
 class PassVariants {
  public:
-  PassVariants(std::shared_ptr<Runtime::Impl> runtime, Engine wanted, bool relu)
-      : runtime_(std::move(runtime)), wanted_(wanted), relu_(relu) {}
+  PassVariants(std::shared_ptr<Runtime::Impl> runtime, const LayerOptions& options)
+      : runtime_(std::move(runtime)), options_(options) {}
 
   // Makes what is missing. A layer that meets ever new pitches packs instead of compiling for ever.
   PreparedPass prepare(const LoweredLayerPtr& lowered, PassShape shape);
   void record(const PassShape& shape, Engine engine, double seconds);
-  // Makes native kernels for all known shapes ready for a new mask.
-  Regeneration regenerate(Lowerings& lowerings, bool keep_choices);
+  // Makes native kernels for all known shapes ready for a new mask, at once or in the background.
+  Regeneration regenerate(Lowerings& old_lowerings, Lowerings& lowerings, bool keep_choices);
   std::vector<KernelReport> report() const;
 
  private:
+  enum class NativeState { unknown, declined, pending, built };
+
   struct Variant {
     PassShape shape;
     Slabs slabs;
-    std::shared_ptr<const std::vector<Step>> interpreted;  // null: not made yet
-    std::shared_ptr<const std::vector<Step>> native;       // null: not made, or native_problem
-    std::vector<NativeKernelPtr> codes;                    // of the native steps
-    bool native_looked_up = false;
-    std::string native_problem;
+    Steps interpreted;  // null: not made yet
+    NativeState state = NativeState::unknown;
+    NativeBuild native;                     // once built
+    std::shared_ptr<PendingBuild> pending;  // while pending
+    std::vector<PreviousKernel> previous;   // of the mask before, until built
+    std::string declined;                   // why
     EnginePicker picker;
   };
 
   Variant* find(const PassShape& shape) const;
   Variant& find_or_add(const LoweredLayer& lowered, PassShape& shape);
-  static std::vector<Step> make_steps(const LoweredLayer& lowered, const Variant& variant,
-                                      bool interpreted);
-  KernelRequest request_of(const LoweredLayer& lowered, const Variant& variant, const Step& step,
-                           bool interpreted) const;
+  std::vector<StepRequest> native_requests(const LoweredLayer& lowered,
+                                           const Variant& variant) const;
   bool accepts_direct(const PassShape& shape) const;
-  void look_up_native(const LoweredLayerPtr& lowered, Variant& variant, Regeneration& regeneration);
+  bool compiles_in_background() const;
+  PassCost predict(const LoweredLayer& lowered, const Variant& variant,
+                   const std::vector<StepRequest>& requests) const;
+  bool is_declined(const LoweredLayerPtr& lowered, Variant& variant,
+                   const std::vector<StepRequest>& requests) const;
+  void look_up_native(const LoweredLayerPtr& lowered, Variant& variant);
+  void adopt(const LoweredLayer& lowered, Variant& variant, NativeBuild build);
+  static void forget_native(Variant& variant, Lowerings& old_lowerings);
   void make_interpreted(const LoweredLayerPtr& lowered, Variant& variant) const;
   Engine choose(const LoweredLayerPtr& lowered, Variant& variant);
   KernelReport report_of(const Variant& variant) const;
+  void report_engine(const Variant& variant, KernelReport& report) const;
 
   const std::shared_ptr<Runtime::Impl> runtime_;
-  const Engine wanted_;
-  const bool relu_;
+  const LayerOptions options_;
   bool warned_ = false;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Variant>> variants_;  // oldest first

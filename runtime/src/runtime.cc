@@ -37,7 +37,8 @@ const MachineModel& Runtime::machine() const { return impl_->machine; }
 
 std::string Runtime::executable_memory_problem() const {
   constexpr std::array<uint8_t, 1> kReturn{0xC3};
-  return impl_->cache.memory().publish(kReturn).reason;
+  const std::array<std::span<const uint8_t>, 1> code{kReturn};
+  return impl_->cache.memory().publish(code).reason;
 }
 
 }  // namespace sparsejit

@@ -1,6 +1,7 @@
 // What a Runtime owns.
 #pragma once
 
+#include "background_compiler.h"
 #include "kernel_cache.h"
 #include "scratch.h"
 #include "sparsejit/runtime.h"
@@ -13,7 +14,10 @@ struct Runtime::Impl {
       : options(std::move(o)),
         machine(std::move(m)),
         pool(options.threads == 0 ? machine.cores : options.threads, options.executor),
-        cache(machine, options.code_budget_bytes, {}, options.log) {}
+        cache({.machine = machine,
+               .budget_bytes = options.code_budget_bytes,
+               .check_hits = options.check_cache,
+               .log = options.log}) {}
 
   void warn(const std::string& message) const {
     if (options.log) options.log(message);
@@ -24,6 +28,7 @@ struct Runtime::Impl {
   ThreadPool pool;
   ScratchPool scratch;
   KernelCache cache;
+  BackgroundCompiler compiler;  // its jobs use the cache
 };
 
 }  // namespace sparsejit

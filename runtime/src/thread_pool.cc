@@ -1,13 +1,14 @@
 #include "thread_pool.h"
 
 #include <immintrin.h>
-#include <pthread.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "fork.h"
 
 namespace sparsejit {
 namespace {
@@ -16,15 +17,11 @@ namespace {
 // sleeps: about 20 us.
 constexpr int kSpins = 1000;
 
-std::atomic<int> fork_generation{0};
-
-void count_fork() { fork_generation.fetch_add(1, std::memory_order_relaxed); }
-
 }  // namespace
 
 struct ThreadPool::Workers {
   std::mutex busy;  // held by the caller whose work is running
-  int generation = 0;
+  uint64_t generation = 0;
   std::vector<std::thread> threads;
 
   std::mutex mutex;  // guards sleeping, not the work itself
@@ -75,7 +72,7 @@ ThreadPool::ThreadPool(int threads, Executor executor)
 
 ThreadPool::~ThreadPool() {
   if (workers_ == nullptr) return;
-  if (workers_->generation != fork_generation.load()) {
+  if (workers_->generation != fork_generation()) {
     [[maybe_unused]] auto* threads_of_the_parent = workers_.release();
     return;
   }
@@ -90,11 +87,8 @@ ThreadPool::~ThreadPool() {
 
 // In a forked child the old workers do not exist; their handles can only be dropped.
 ThreadPool::Workers& ThreadPool::current_workers() {
-  static std::mutex mutex;
-  static const int registered = pthread_atfork(nullptr, nullptr, count_fork);
-  (void)registered;
-  const std::lock_guard lock(mutex);
-  const int generation = fork_generation.load();
+  const std::lock_guard lock(fork_lock(ForkLock::workers));
+  const uint64_t generation = fork_generation();
   if (workers_ != nullptr && workers_->generation == generation) return *workers_;
   [[maybe_unused]] auto* threads_of_the_parent = workers_.release();
   workers_ = std::make_unique<Workers>();

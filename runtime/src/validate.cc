@@ -133,6 +133,9 @@ void validate_options(const LayerOptions& options) {
   if (options.batch < 0) {
     throw_error("options: batch is {}, expected 0 (compile later) or more", options.batch);
   }
+  if (options.expected_calls < 0) {
+    throw_error("options: expected_calls is {}, expected 0 (many) or more", options.expected_calls);
+  }
   if (options.pitch != 0 && options.pitch < options.batch) {
     throw_error("options: pitch {} is less than the batch {}, expected 0 or at least the batch",
                 options.pitch, options.batch);

@@ -28,7 +28,7 @@ namespace {
 constexpr int64_t kWarmUp = 500;
 constexpr int64_t kLongestWindow = 500;
 constexpr int64_t kFewestChanges = 600;
-constexpr int64_t kCheckEvery = 25;
+constexpr int64_t kCheckEvery = 27;
 constexpr int64_t kCodeBudget = int64_t{8} << 20;
 constexpr double kMayGrow = 0.02;
 

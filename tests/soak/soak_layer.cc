@@ -5,6 +5,7 @@
 
 #include "support/conv_case.h"
 #include "support/layer_case.h"
+#include "support/mask_edits.h"
 #include "support/random.h"
 
 namespace sparsejit::test {
@@ -19,6 +20,11 @@ const std::vector<SoakSpec>& soak_specs() {
   static const std::vector<SoakSpec> all = {
       {.name = "linear, native", .shape = {96, 64}, .images = 24, .engine = Engine::native},
       {.name = "linear, automatic", .shape = {64, 80}, .images = 100},
+      {.name = "linear, compiled in the background",
+       .shape = {80, 90},
+       .images = 50,
+       .engine = Engine::native,
+       .compile = CompileMode::background},
       {.name = "conv 3x3, native",
        .shape = {16, 8, 3, 3},
        .is_conv = true,
@@ -57,14 +63,20 @@ SoakLayer::SoakLayer(const SoakSpec& spec, Runtime& runtime)
 Layer SoakLayer::compile(const Mask& mask, Engine engine, Runtime& runtime) const {
   LayerOptions options;
   options.engine = engine;
+  options.compile = spec_.compile;
   options.runtime = &runtime;
   return spec_.is_conv ? compile_layer(mask, spec_.conv, options) : compile_layer(mask, options);
 }
 
 int64_t SoakLayer::change(int64_t number) {
-  const Mask fresh = Mask::random(spec_.shape, kSparse, static_cast<uint64_t>(number) + 100);
-  const MaskChange change =
-      layer_.set_mask(number % 2 == 1 ? fresh : (number % 4 == 0 ? dense_ : sparse_));
+  const auto seed = static_cast<uint64_t>(number) + 100;
+  const auto next = [&] {
+    if (number % 4 == 0) return dense_;
+    if (number % 4 == 2) return sparse_;
+    if (number % 4 == 3) return with_other_last_rows(layer_.mask(), 2, seed);
+    return Mask::random(spec_.shape, kSparse, seed);
+  };
+  const MaskChange change = layer_.set_mask(next());
   values_ = change.move(values_, 0.25F);
   run();
   return change.kernels_generated;

@@ -2,7 +2,8 @@
 //
 // Even changes go back and forth between two masks that stay the same, a dense and a sparse one (as
 // AC/DC training does; their kernels may come from the cache), odd ones to a mask never seen before
-// (pruning and regrowth). Every change carries the values over and runs both passes.
+// (pruning and regrowth), every second of which differs from the one before in two rows only (its
+// kernels share code with theirs). Every change carries the values over and runs both passes.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct SoakSpec {
   int64_t images = 1;  // or samples
   ImageSize size = {};
   Engine engine = Engine::automatic;
+  CompileMode compile = CompileMode::immediate;
 };
 
 const std::vector<SoakSpec>& soak_specs();

@@ -86,6 +86,18 @@ bool deny_memory_files() {
   return install_filter(filter);
 }
 
+bool deny_threads() {
+  constexpr auto kNumber = static_cast<uint32_t>(offsetof(seccomp_data, nr));
+  std::array<sock_filter, 5> filter = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  return install_filter(filter);
+}
+
 bool any_writable_executable_mapping() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {

@@ -20,8 +20,10 @@ void expect_in_child(const std::function<bool()>& body);
 bool deny_execute_gain();
 // no memory can be mapped or turned executable at all (false: no seccomp).
 bool deny_executable_memory();
-// no memory file can be made (false: no seccomp).
+// no memory file can be made (false: no seccomp);
 bool deny_memory_files();
+// no thread can be started (false: no seccomp).
+bool deny_threads();
 
 // True if any mapping of this process is writable and executable.
 bool any_writable_executable_mapping();

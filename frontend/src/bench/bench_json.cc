@@ -3,13 +3,23 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/crossover.h"
 #include "bench/network_totals.h"
+#include "bench/roofline.h"
 #include "conv_arguments.h"
 
 namespace sparsejit::frontend {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+Json memory_json(const BenchMachine& machine) {
+  Json peaks = Json::array();
+  for (const MemoryPeak& peak : machine.memory) {
+    peaks.push_back({{"threads", peak.threads}, {"gbytes", peak.gbytes}});
+  }
+  return peaks;
+}
 
 Json machine_json(const BenchMachine& machine) {
   return {{"cpu", machine.model.cpu},
@@ -22,7 +32,10 @@ Json machine_json(const BenchMachine& machine) {
           {"cores", machine.model.cores},
           {"dense_library", machine.dense_library},
           {"dense_conv_library", machine.dense_conv_library},
-          {"fma_peak_gflops", machine.fma_peak_gflops}};
+          {"mkl", machine.mkl},
+          {"fma_peak_gflops", machine.fma_peak_gflops},
+          {"l2_gbytes", machine.l2_gbytes},
+          {"memory", memory_json(machine)}};
 }
 
 Json group_json(const WorkloadResults& group) {
@@ -31,6 +44,7 @@ Json group_json(const WorkloadResults& group) {
                {"sparsity", group.workload.sparsity},
                {"nnz", group.nnz},
                {"threads", group.threads}};
+  if (!group.workload.mask_name.empty()) json["mask"] = group.workload.mask_name;
   if (!group.workload.conv) return json;
   const ConvGeometry& geometry = *group.workload.conv;
   json["image"] = to_text(geometry.image);
@@ -41,7 +55,36 @@ Json group_json(const WorkloadResults& group) {
   return json;
 }
 
-Json result_json(const WorkloadResults& group, const BenchResult& result) {
+Json optional_json(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json ratio_json(const BenchResult* slower, const BenchResult& faster) {
+  const bool known = slower != nullptr && faster.median_ms > 0;
+  return known ? Json(slower->median_ms / faster.median_ms) : Json(nullptr);
+}
+
+// What follows from the result together with others of its group and the machine's peaks.
+void add_derived(const WorkloadResults& group, const BenchResult& result,
+                 const BenchMachine& machine, Json& json) {
+  const RooflineShares shares = roofline_shares(group, result, machine);
+  json["fma_share"] = optional_json(shares.fma);
+  json["l2_share"] = optional_json(shares.l2);
+  json["memory_share"] = optional_json(shares.memory);
+  const auto find = [&](BenchEngine engine) {
+    return find_result(group, result.pass, engine, result.state);
+  };
+  const BenchResult* interpreted = find(BenchEngine::interpreted);
+  json["x_dense"] = ratio_json(find_dense(group, result.pass, result.state), result);
+  json["x_paper_loop"] = ratio_json(find(BenchEngine::paper_loop), result);
+  json["x_interpreted"] = ratio_json(interpreted, result);
+  const bool compiled = result.engine == BenchEngine::native && interpreted != nullptr;
+  json["break_even_calls"] =
+      compiled ? optional_json(break_even_calls(result, *interpreted)) : Json(nullptr);
+}
+
+Json result_json(const WorkloadResults& group, const BenchResult& result,
+                 const BenchMachine& machine) {
   Json json = group_json(group);
   json["pass"] = to_text(result.pass);
   json["engine"] = to_text(result.engine);
@@ -62,11 +105,10 @@ Json result_json(const WorkloadResults& group, const BenchResult& result) {
   json["quartile3_ms"] = result.quartile3_ms;
   json["kind"] = group.workload.conv ? "conv2d" : "linear";
   json["occurrences"] = group.workload.occurrences;
+  json["seed"] = group.workload.seed;
+  json["dense_algorithms"] = group.workload.dense_direct ? "direct" : "fastest";
+  add_derived(group, result, machine, json);
   return json;
-}
-
-Json optional_json(const std::optional<double>& number) {
-  return number ? Json(*number) : Json(nullptr);
 }
 
 Json network_json(Suite network, std::span<const WorkloadResults> groups) {
@@ -85,15 +127,15 @@ Json network_json(Suite network, std::span<const WorkloadResults> groups) {
 
 }  // namespace
 
-std::string to_json(const BenchMachine& machine, std::span<const WorkloadResults> groups,
-                    std::optional<Suite> network) {
+Json make_report(const BenchMachine& machine, std::span<const WorkloadResults> groups,
+                 std::optional<Suite> network) {
   Json json;
   json["machine"] = machine_json(machine);
   json["results"] = Json::array();
   json["skipped"] = Json::array();
   for (const WorkloadResults& group : groups) {
     for (const BenchResult& result : group.results) {
-      json["results"].push_back(result_json(group, result));
+      json["results"].push_back(result_json(group, result, machine));
     }
     for (const SkippedEngine& skipped : group.skipped) {
       Json entry = group_json(group);
@@ -103,7 +145,8 @@ std::string to_json(const BenchMachine& machine, std::span<const WorkloadResults
     }
   }
   if (network) json["network"] = network_json(*network, groups);
-  return json.dump(1) + "\n";
+  json["crossovers"] = crossovers_json(report_crossovers(report_lines(json)));
+  return json;
 }
 
 }  // namespace sparsejit::frontend

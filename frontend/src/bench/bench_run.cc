@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "bench/fma_peak.h"
+#include "bench/memory_peaks.h"
 #include "dense_blas.h"
 #include "dense_conv.h"
+#include "mkl_sparse.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
@@ -20,6 +22,13 @@ bool too_slow_unasked(const Problem& problem, BenchEngine engine, const BenchOpt
   return engine == BenchEngine::portable && !options.engines_given && products > kPortableProducts;
 }
 
+// Unless named, an engine is not mentioned with workloads it is not for. Whether MKL is installed
+// is said once, of the machine.
+bool belongs(const Problem& problem, BenchEngine engine, const BenchOptions& options) {
+  if (options.engines_given || engine < BenchEngine::onednn) return true;
+  return !problem.workload.conv && (engine == BenchEngine::onednn || mkl_problem().empty());
+}
+
 ContenderResult make_contender(Problem& problem, BenchEngine engine, Runtime& runtime) {
   const bool is_conv = problem.workload.conv.has_value();
   switch (engine) {
@@ -29,6 +38,10 @@ ContenderResult make_contender(Problem& problem, BenchEngine engine, Runtime& ru
     case BenchEngine::dense:
       return is_conv ? make_dense_conv_contender(problem, runtime)
                      : make_dense_contender(problem, runtime);
+    case BenchEngine::onednn:
+      return make_onednn_contender(problem, runtime);
+    case BenchEngine::mkl_sparse:
+      return make_mkl_contender(problem, runtime);
     default:
       return make_layer_contender(problem, engine, runtime);
   }
@@ -38,6 +51,7 @@ std::vector<Contender> make_contenders(Problem& problem, const BenchOptions& opt
                                        Runtime& runtime, std::vector<SkippedEngine>& skipped) {
   std::vector<Contender> contenders;
   for (const BenchEngine engine : options.engines) {
+    if (!belongs(problem, engine, options)) continue;
     if (too_slow_unasked(problem, engine, options)) {
       skipped.push_back({engine, "slow on this size; ask for it with --engines"});
       continue;
@@ -68,10 +82,8 @@ std::vector<Pass> passes_to_run(std::span<const TimedPass> timed) {
 // Without one of the library's engines there is nothing to mark as picked.
 Picks find_picks(Problem& problem, std::span<const Contender> contenders, Runtime& runtime,
                  std::span<const Pass> passes, Evictor* evictor) {
-  const auto is_library = [](const Contender& contender) {
-    return contender.engine <= BenchEngine::portable;
-  };
-  if (std::any_of(contenders.begin(), contenders.end(), is_library)) {
+  const auto from_library = [](const Contender& contender) { return is_library(contender.engine); };
+  if (std::any_of(contenders.begin(), contenders.end(), from_library)) {
     return run_until_picked(problem, runtime, passes, evictor);
   }
   return {Engine::automatic, Engine::automatic};
@@ -123,12 +135,18 @@ std::vector<WorkloadResults> run_workload(const Workload& workload, const BenchO
   return groups;
 }
 
-BenchMachine measure_machine() {
+BenchMachine measure_machine(std::span<const int> threads) {
   BenchMachine machine;
   machine.model = detect_machine();
   machine.dense_library = dense_library();
   machine.dense_conv_library = dense_conv_library();
-  if (machine.model.avx2_fma) machine.fma_peak_gflops = measure_fma_peak_gflops();
+  machine.mkl = mkl_version();
+  if (!machine.model.avx2_fma) return machine;
+  machine.fma_peak_gflops = measure_fma_peak_gflops();
+  machine.l2_gbytes = measure_l2_gbytes(machine.model.l2_bytes);
+  for (const int count : threads) {
+    machine.memory.push_back({count, measure_memory_gbytes(machine.model.l3_bytes, count)});
+  }
   return machine;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ using ProgressCallback = std::function<void(const std::string& step)>;
 std::vector<WorkloadResults> run_workload(const Workload& workload, const BenchOptions& options,
                                           const ProgressCallback& progress);
 
-// CPU, dense library and the measured peak.
-BenchMachine measure_machine();
+// CPU, dense libraries and the measured peaks, those of memory for each number of threads.
+BenchMachine measure_machine(std::span<const int> threads);
 
 }  // namespace sparsejit::frontend

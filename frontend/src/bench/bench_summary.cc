@@ -22,12 +22,15 @@ struct SpeedUp {
   double factor = 1;
 };
 
+// BenchEngine::dense stands for the faster dense library.
 std::vector<SpeedUp> speed_ups(std::span<const WorkloadResults> groups, TimedPass pass,
                                CacheState state, BenchEngine other) {
   std::vector<SpeedUp> found;
   for (const WorkloadResults& group : groups) {
     const BenchResult* native = find_result(group, pass, BenchEngine::native, state);
-    const BenchResult* slower = find_result(group, pass, other, state);
+    const BenchResult* slower = other == BenchEngine::dense
+                                    ? find_dense(group, pass, state)
+                                    : find_result(group, pass, other, state);
     if (native == nullptr || slower == nullptr || native->median_ms <= 0) continue;
     found.push_back({&group, pass, state, slower->median_ms / native->median_ms});
   }
@@ -57,8 +60,8 @@ std::string means_line(std::span<const WorkloadResults> groups, BenchEngine othe
 
 std::string means(std::span<const WorkloadResults> groups) {
   std::string text;
-  for (const BenchEngine other :
-       {BenchEngine::interpreted, BenchEngine::paper_loop, BenchEngine::dense}) {
+  for (const BenchEngine other : {BenchEngine::interpreted, BenchEngine::paper_loop,
+                                  BenchEngine::dense, BenchEngine::mkl_sparse}) {
     for (const CacheState state : kStates) text += means_line(groups, other, state);
   }
   if (text.empty()) return "";

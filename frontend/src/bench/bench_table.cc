@@ -2,9 +2,9 @@
 #include "bench/bench_table.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/bench_text.h"
+#include "bench/roofline.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
@@ -14,10 +14,8 @@ std::string gflops_text(const BenchResult* result) {
   return result == nullptr ? "-" : fmt::format("{:.1f}", result->gflops);
 }
 
-std::string peak_text(const BenchResult* result, const WorkloadResults& group,
-                      const BenchMachine& machine) {
-  if (result == nullptr || machine.fma_peak_gflops <= 0) return "-";
-  return fmt::format("{:.0f}%", 100 * result->gflops / (machine.fma_peak_gflops * group.threads));
+std::string share_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:.0f}%", 100 * *share) : "-";
 }
 
 std::string row_text(const WorkloadResults& group, const BenchMachine& machine, BenchEngine engine,
@@ -28,22 +26,22 @@ std::string row_text(const WorkloadResults& group, const BenchMachine& machine, 
   const TimedPass pass = headline_pass(group);
   const BenchResult* headline = find_result(group, pass, engine, state);
   if (headline == nullptr) return "";
+  const RooflineShares shares = roofline_shares(group, *headline, machine);
   return fmt::format(
-      "  {:<5} {:<11} {:>9} {:>6} {:>9} {:>6} {:>9} {:>6} {:>5} {:>7} {:>8}\n", to_text(state),
-      to_text(engine), time_text(forward), gflops_text(forward), time_text(backward),
-      gflops_text(backward), time_text(total), gflops_text(total),
-      peak_text(headline, group, machine),
-      ratio_text(find_result(group, pass, BenchEngine::dense, state), headline),
+      "  {:<5} {:<11} {:>9} {:>6} {:>9} {:>6} {:>9} {:>6} {:>5} {:>5} {:>5} {:>7} {:>7} {:>8}\n",
+      to_text(state), to_text(engine), time_text(forward), gflops_text(forward),
+      time_text(backward), gflops_text(backward), time_text(total), gflops_text(total),
+      share_text(shares.fma), share_text(shares.l2), share_text(shares.memory),
+      ratio_text(find_dense(group, pass, state), headline),
+      ratio_text(find_result(group, pass, BenchEngine::paper_loop, state), headline),
       ratio_text(find_result(group, pass, BenchEngine::interpreted, state), headline));
 }
 
-// Steps after which compiling has saved what it cost, against interpreting from the start.
 std::string payback_text(const BenchResult& native, const BenchResult* interpreted) {
   if (interpreted == nullptr) return "";
-  const double saved = interpreted->median_ms - native.median_ms;
-  if (saved <= 0) return fmt::format(", {}: never paid back", to_text(native.state));
-  return fmt::format(", {}: paid back after {:.0f} calls", to_text(native.state),
-                     std::ceil(native.compile_ms / saved));
+  const std::optional<double> calls = break_even_calls(native, *interpreted);
+  if (!calls) return fmt::format(", {}: never paid back", to_text(native.state));
+  return fmt::format(", {}: paid back after {:.0f} calls", to_text(native.state), *calls);
 }
 
 // Which kernels or layouts of their own the baselines of a convolution took.
@@ -74,6 +72,17 @@ std::string native_line(const WorkloadResults& group) {
   return line.empty() ? "" : line + "\n";
 }
 
+std::string peaks_text(const BenchMachine& machine) {
+  if (!machine.model.avx2_fma) return "no AVX2 and FMA, peaks were not measured";
+  std::string text = fmt::format("measured peaks, AVX2: {:.0f} GF/s and {:.0f} GB/s from L2 a core",
+                                 machine.fma_peak_gflops, machine.l2_gbytes);
+  for (const MemoryPeak& peak : machine.memory) {
+    text += fmt::format(", {:.0f} GB/s from memory with {} thread{}", peak.gbytes, peak.threads,
+                        peak.threads == 1 ? "" : "s");
+  }
+  return text;
+}
+
 }  // namespace
 
 TimedPass headline_pass(const WorkloadResults& group) {
@@ -84,20 +93,23 @@ TimedPass headline_pass(const WorkloadResults& group) {
 
 std::string machine_line(const BenchMachine& machine) {
   const MachineModel& model = machine.model;
-  const std::string peak =
-      model.avx2_fma ? fmt::format("AVX2 peak {:.0f} GF/s a core", machine.fma_peak_gflops)
-                     : std::string("no AVX2 and FMA");
-  return fmt::format("{}, {} core{}, L1 {}, L2 {}, L3 {}; {}\ndense: {}, convolutions {} ({})\n",
-                     model.cpu, model.cores, model.cores == 1 ? "" : "s",
-                     bytes_text(model.l1_bytes), bytes_text(model.l2_bytes),
-                     bytes_text(model.l3_bytes), peak, machine.dense_library,
-                     machine.dense_conv_library,
-                     model.avx512 ? "this CPU has AVX-512" : "this CPU has no AVX-512");
+  return fmt::format(
+      "{}, {} core{}, L1 {}, L2 {}, L3 {}\n{}\n"
+      "dense: {}, convolutions {} ({}); MKL's sparse BLAS: {}\n",
+      model.cpu, model.cores, model.cores == 1 ? "" : "s", bytes_text(model.l1_bytes),
+      bytes_text(model.l2_bytes), bytes_text(model.l3_bytes), peaks_text(machine),
+      machine.dense_library, machine.dense_conv_library,
+      model.avx512 ? "this CPU has AVX-512" : "this CPU has no AVX-512",
+      machine.mkl.empty() ? "not installed" : machine.mkl);
 }
 
 std::string legend() {
   return "Medians in milliseconds; GF/s count operations on stored weights, for dense too;\n"
-         "peak: share of the AVX2 peak; *: what the automatic engine picked.\n";
+         "*: what the automatic engine picked. Share of the measured peaks that the last pass\n"
+         "reaches: fma, of arithmetic; L2 and mem, of reading from L2 and memory (above 100%: "
+         "nearer\n"
+         "caches served it). x columns: how many times faster the row is than the faster dense\n"
+         "library, the paper's loop, the interpreter.\n";
 }
 
 std::string workload_table(const WorkloadResults& group, const BenchMachine& machine) {
@@ -108,13 +120,12 @@ std::string workload_table(const WorkloadResults& group, const BenchMachine& mac
                                  group.workload.tight_pitch ? ", tight pitch" : "",
                                  group.workload.bias ? ", with bias" : "",
                                  group.workload.want_dx ? "" : ", without dx", error);
-  text += fmt::format("  {:<5} {:<11} {:>8}  {:>6} {:>8}  {:>6} {:>8}  {:>6} {:>5} {:>7} {:>8}\n",
-                      "", "", "forward", "GF/s", "backward", "GF/s", "total", "GF/s", "peak",
-                      "x dense", "x interp");
+  text += fmt::format(
+      "  {:<5} {:<11} {:>8}  {:>6} {:>8}  {:>6} {:>8}  {:>6} {:>5} {:>5} {:>5} {:>7} {:>7} {:>8}\n",
+      "", "", "forward", "GF/s", "backward", "GF/s", "total", "GF/s", "fma", "L2", "mem", "x dense",
+      "x paper", "x interp");
   for (const CacheState state : {CacheState::hot, CacheState::cold}) {
-    for (const BenchEngine engine :
-         {BenchEngine::native, BenchEngine::interpreted, BenchEngine::portable,
-          BenchEngine::paper_loop, BenchEngine::dense}) {
+    for (const BenchEngine engine : kAllEngines) {
       text += row_text(group, machine, engine, state);
     }
   }

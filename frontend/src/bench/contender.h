@@ -1,6 +1,7 @@
 // Contender: one engine ready to run the passes of one problem, with what is known about it before
 // it is timed. Makers: make_layer_contender (the library's engines), make_paper_contender and
-// make_dense_contender for linear layers, make_paper_conv_contender and make_dense_conv_contender
+// make_dense_contender, make_onednn_contender and make_mkl_contender for linear layers,
+// make_paper_conv_contender and make_dense_conv_contender
 // for convolutions. A maker that cannot run here returns no contender and a reason, which the
 // report prints: a missing row is never silent.
 //
@@ -62,8 +63,13 @@ enum class PaperKernel { rows, batch_innermost };
 ContenderResult make_paper_conv_contender(Problem& problem, const Runtime& runtime,
                                           std::optional<PaperKernel> kernel = {});
 
-// oneDNN with the runtime's number of threads, in layouts of its own choice.
+// oneDNN with the runtime's number of threads, in layouts of its own choice: of convolutions the
+// dense engine, of linear layers another one beside OpenBLAS.
 ContenderResult make_dense_conv_contender(Problem& problem, const Runtime& runtime);
+ContenderResult make_onednn_contender(Problem& problem, const Runtime& runtime);
+
+// MKL's sparse times dense product where MKL is installed; see mkl_contender.cc.
+ContenderResult make_mkl_contender(Problem& problem, const Runtime& runtime);
 
 // Runs both passes on poisoned outputs and stores max_rel_error; throws Error above kMaxRelError.
 void verify_contender(Problem& problem, const Reference& reference, Contender& contender);

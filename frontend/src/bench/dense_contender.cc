@@ -52,14 +52,6 @@ void dense_run(DenseLayer& dense, Pass pass, Layout layout) {
   pass == Pass::forward ? dense_run_forward(dense, layout) : dense_run_backward(dense, layout);
 }
 
-Layout faster_layout(DenseLayer& dense, Pass pass) {
-  const auto seconds = [&](Layout layout) {
-    return best_trial_seconds([&] { dense_run(dense, pass, layout); });
-  };
-  return seconds(Layout::feature_major) <= seconds(Layout::row_major) ? Layout::feature_major
-                                                                      : Layout::row_major;
-}
-
 }  // namespace
 
 ContenderResult make_dense_contender(Problem& problem, const Runtime& runtime) {
@@ -71,7 +63,7 @@ ContenderResult make_dense_contender(Problem& problem, const Runtime& runtime) {
   contender.engine = BenchEngine::dense;
   for (const Pass pass : kBothPasses) {
     const size_t p = index_of(pass);
-    contender.layout[p] = faster_layout(*dense, pass);
+    contender.layout[p] = faster_layout([&](Layout layout) { dense_run(*dense, pass, layout); });
     contender.ran_on[p] = layout_name(problem.workload, contender.layout[p]);
   }
   contender.run = [dense, layout = contender.layout](Pass pass) {

@@ -14,7 +14,8 @@ std::string pass_columns(const WorkloadResults& group, TimedPass pass, CacheStat
   const auto ratio = [&](BenchEngine other) {
     return ratio_text(find_result(group, pass, other, state), native);
   };
-  return fmt::format(" {:>9} {:>7} {:>7} {:>8}", time_text(native), ratio(BenchEngine::dense),
+  return fmt::format(" {:>9} {:>7} {:>7} {:>8}", time_text(native),
+                     ratio_text(find_dense(group, pass, state), native),
                      ratio(BenchEngine::paper_loop), ratio(BenchEngine::interpreted));
 }
 

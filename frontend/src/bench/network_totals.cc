@@ -49,10 +49,9 @@ std::optional<double> weighted_ms(std::span<const WorkloadResults> groups,
 
 void add_engines(std::span<const WorkloadResults> groups, NetworkTotal total,
                  std::vector<NetworkTotal>& totals) {
-  const std::initializer_list<std::optional<BenchEngine>> engines = {
-      BenchEngine::native,   BenchEngine::interpreted, std::nullopt,
-      BenchEngine::portable, BenchEngine::paper_loop,  BenchEngine::dense};
-  for (const std::optional<BenchEngine> engine : engines) {
+  std::vector<std::optional<BenchEngine>> engines(kAllEngines.begin(), kAllEngines.end());
+  engines.insert(engines.begin() + 2, std::nullopt);  // after the two that it is picked from
+  for (const std::optional<BenchEngine>& engine : engines) {
     total.engine = engine;
     total.forward_ms = weighted_ms(groups, total, TimedPass::forward);
     total.backward_ms = weighted_ms(groups, total, TimedPass::backward);

@@ -16,6 +16,15 @@ std::string join(std::span<const char* const> words) {
   return joined;
 }
 
+std::vector<double> sweep(double lowest, double highest) {
+  std::vector<double> points = {lowest};
+  for (const double round : {0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995}) {
+    if (round > lowest && round < highest) points.push_back(round);
+  }
+  points.push_back(highest);
+  return points;
+}
+
 }  // namespace
 
 std::vector<int64_t> parse_whole_numbers(const std::string& text, std::string_view option,
@@ -66,6 +75,25 @@ int parse_word(std::string_view text, std::string_view option, std::span<const c
     throw_error("{}: \"{}\" is unknown, expected one of {}", option, text, join(known));
   }
   return static_cast<int>(found - known.begin());
+}
+
+std::vector<double> parse_sparsities(const std::string& text, std::string_view option) {
+  if (text == "sweep") return sweep(0.5, 0.995);
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) {
+    std::vector<double> listed = parse_number_list(text, option);
+    for (const double sparsity : listed) validate_sparsity(sparsity, option);
+    return listed;
+  }
+  const double lowest =
+      validate_sparsity(parse_number(std::string_view(text).substr(0, colon), option), option);
+  const double highest =
+      validate_sparsity(parse_number(std::string_view(text).substr(colon + 1), option), option);
+  if (lowest >= highest) {
+    throw_error("{}: \"{}\" is no range, expected the lower sparsity first, such as 0.5:0.995",
+                option, text);
+  }
+  return sweep(lowest, highest);
 }
 
 const std::string* typed(const std::optional<std::string>& text) { return text ? &*text : nullptr; }

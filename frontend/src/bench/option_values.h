@@ -24,6 +24,11 @@ std::vector<int> parse_words(std::string_view text, std::string_view option,
 // One word -> its position in `known`.
 int parse_word(std::string_view text, std::string_view option, std::span<const char* const> known);
 
+// Shares of weights left out: "0.8,0.95" as listed; "sweep" or a range "0.5:0.995" as points at
+// about equal steps of the logarithm of the density: the ends of the range and the round numbers in
+// between. "sweep" is 0.5:0.995. Ascending where the text does not list them.
+std::vector<double> parse_sparsities(const std::string& text, std::string_view option);
+
 // What was typed for an option, null when nothing was; of a list its first.
 const std::string* typed(const std::optional<std::string>& text);
 const std::string* typed(const std::vector<std::string>& texts);

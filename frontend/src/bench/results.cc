@@ -2,6 +2,7 @@
 #include "bench/results.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sparsejit/error.h"
 
@@ -41,19 +42,6 @@ std::vector<double> samples_of(const Samples& samples, TimedPass pass) {
   return sums;
 }
 
-// The passes a timed pass consists of.
-std::vector<Pass> parts_of(TimedPass pass) {
-  switch (pass) {
-    case TimedPass::forward:
-      return {Pass::forward};
-    case TimedPass::backward:
-      return {Pass::backward};
-    case TimedPass::total:
-      break;
-  }
-  return {kBothPasses.begin(), kBothPasses.end()};
-}
-
 BenchResult make_result(const Problem& problem, TimedPass pass, const Contender& contender,
                         const Samples& samples) {
   BenchResult result;
@@ -80,6 +68,18 @@ BenchResult make_result(const Problem& problem, TimedPass pass, const Contender&
 }
 
 }  // namespace
+
+std::vector<Pass> parts_of(TimedPass pass) {
+  switch (pass) {
+    case TimedPass::forward:
+      return {Pass::forward};
+    case TimedPass::backward:
+      return {Pass::backward};
+    case TimedPass::total:
+      break;
+  }
+  return {kBothPasses.begin(), kBothPasses.end()};
+}
 
 std::vector<BenchResult> make_results(const Problem& problem, CacheState state,
                                       std::span<const TimedPass> passes,
@@ -110,9 +110,27 @@ const BenchResult* find_result(const WorkloadResults& group, TimedPass pass, Ben
   return found == group.results.end() ? nullptr : &*found;
 }
 
+const BenchResult* find_dense(const WorkloadResults& group, TimedPass pass, CacheState state) {
+  const BenchResult* fastest = nullptr;
+  for (const BenchEngine engine : {BenchEngine::dense, BenchEngine::onednn}) {
+    const BenchResult* dense = find_result(group, pass, engine, state);
+    if (dense == nullptr) continue;
+    if (fastest == nullptr || dense->median_ms < fastest->median_ms) fastest = dense;
+  }
+  return fastest;
+}
+
+std::optional<double> break_even_calls(const BenchResult& native, const BenchResult& interpreted) {
+  const double saved_ms = interpreted.median_ms - native.median_ms;
+  if (saved_ms <= 0) return std::nullopt;
+  return std::ceil(native.compile_ms / saved_ms);
+}
+
 std::string describe(const WorkloadResults& group) {
-  return fmt::format("{} sparsity {:.6g}, {} thread{}", layer_text(group.workload),
-                     group.workload.sparsity, group.threads, group.threads == 1 ? "" : "s");
+  const std::string& mask = group.workload.mask_name;
+  return fmt::format("{} sparsity {:.6g}, {} thread{}{}{}", layer_text(group.workload),
+                     group.workload.sparsity, group.threads, group.threads == 1 ? "" : "s",
+                     mask.empty() ? "" : ", mask ", mask);
 }
 
 }  // namespace sparsejit::frontend

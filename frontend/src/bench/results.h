@@ -51,11 +51,21 @@ struct WorkloadResults {
   std::vector<SkippedEngine> skipped;
 };
 
+// GB/s at which so many threads together read memory.
+struct MemoryPeak {
+  int threads = 1;
+  double gbytes = 0;
+};
+
 struct BenchMachine {
   MachineModel model;
   std::string dense_library;       // of linear layers
   std::string dense_conv_library;  // of convolutions
-  double fma_peak_gflops = 0;      // of one core, AVX2; 0 without AVX2 and FMA
+  std::string mkl;                 // empty: not installed
+  // Measured with AVX2, 0 or none without it.
+  double fma_peak_gflops = 0;      // of one core
+  double l2_gbytes = 0;            // GB/s of one core
+  std::vector<MemoryPeak> memory;  // for each number of threads of the run
 };
 
 // Results of one state, in the order of `passes` for each contender.
@@ -64,9 +74,18 @@ std::vector<BenchResult> make_results(const Problem& problem, CacheState state,
                                       std::span<const Contender> contenders,
                                       std::span<const Samples> samples, const Picks& picks);
 
+// The passes a timed pass consists of.
+std::vector<Pass> parts_of(TimedPass pass);
+
 // Null when there is none.
 const BenchResult* find_result(const WorkloadResults& group, TimedPass pass, BenchEngine engine,
                                CacheState state);
+// The faster of the dense libraries that were measured.
+const BenchResult* find_dense(const WorkloadResults& group, TimedPass pass, CacheState state);
+
+// Calls after which compiling has saved what it cost, against interpreting from the start; none
+// where the interpreter is as fast.
+std::optional<double> break_even_calls(const BenchResult& native, const BenchResult& interpreted);
 
 // "768x3072 batch 902 sparsity 0.95, 1 thread"
 std::string describe(const WorkloadResults& group);

@@ -96,6 +96,31 @@ std::vector<Workload> list_bert() {
   return layers;
 }
 
+std::vector<Workload> list_mlp() {
+  constexpr int64_t kPixels = int64_t{28} * 28;
+  constexpr int64_t kHidden = 1024;
+  constexpr int64_t kDigits = 10;
+  std::vector<Workload> layers = {linear_layer(kPixels, kHidden), linear_layer(kHidden, kHidden),
+                                  linear_layer(kHidden, kDigits)};
+  layers[0].want_dx = false;
+  return layers;
+}
+
+std::vector<Workload> list_distinct_layers(Suite network) {
+  switch (network) {
+    case Suite::resnet18:
+      return list_resnet({2, 2, 2, 2}, 1, add_basic_block);
+    case Suite::resnet50:
+      return list_resnet({3, 4, 6, 3}, 4, add_bottleneck);
+    case Suite::bert:
+      return list_bert();
+    case Suite::mlp:
+      return list_mlp();
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 const char* to_text(Suite suite) {
@@ -106,19 +131,32 @@ const char* to_text(Suite suite) {
       return "resnet50";
     case Suite::bert:
       return "bert";
+    case Suite::mlp:
+      return "mlp";
     case Suite::paper:
       return "paper";
+    case Suite::small:
+      return "small";
+    case Suite::dlmc:
+      return "dlmc";
   }
   return "?";
 }
 
-int64_t default_batch(Suite suite) { return suite == Suite::bert ? 512 : 16; }
+int64_t default_batch(Suite suite) {
+  switch (suite) {
+    case Suite::bert:
+    case Suite::dlmc:
+      return 512;
+    case Suite::mlp:
+      return 128;
+    default:
+      return 16;
+  }
+}
 
 std::vector<Workload> list_network(Suite suite, int64_t batch, double sparsity) {
-  std::vector<Workload> layers = suite == Suite::bert ? list_bert()
-                                 : suite == Suite::resnet18
-                                     ? list_resnet({2, 2, 2, 2}, 1, add_basic_block)
-                                     : list_resnet({3, 4, 6, 3}, 4, add_bottleneck);
+  std::vector<Workload> layers = list_distinct_layers(suite);
   for (Workload& layer : layers) {
     layer.batch = batch;
     layer.sparsity = sparsity;
@@ -126,13 +164,19 @@ std::vector<Workload> list_network(Suite suite, int64_t batch, double sparsity) 
   return layers;
 }
 
-std::vector<Workload> list_paper_workloads() {
+std::vector<WorkloadGrid> paper_grids() {
   const std::vector<double> sparsities = {0.8, 0.9, 0.95, 0.98, 0.99};
   // The paper's large input has 32 images; four take an eighth of the memory and are as many
   // vectors a row.
-  return list_workloads({{{linear_layer(768, 3072)}, {902}, sparsities},
-                         {{conv_layer(128, 256, 3, 1, 7)}, {8}, sparsities},
-                         {{conv_layer(128, 256, 3, 1, 244)}, {4}, sparsities}});
+  return {{{linear_layer(768, 3072)}, {902}, sparsities},
+          {{conv_layer(128, 256, 3, 1, 7)}, {8}, sparsities},
+          {{conv_layer(128, 256, 3, 1, 244)}, {4}, sparsities}};
+}
+
+std::vector<WorkloadGrid> small_grids() {
+  std::vector<Workload> layers;
+  for (const int64_t width : {64, 128, 256, 512}) layers.push_back(linear_layer(width, width));
+  return {{layers, {16, 32, 64}, {0.9, 0.95, 0.99}}};
 }
 
 bool is_inner_convolution(const Workload& workload) {

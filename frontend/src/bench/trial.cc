@@ -27,4 +27,10 @@ double best_trial_seconds(const std::function<void()>& call) {
   return best;
 }
 
+Layout faster_layout(const std::function<void(Layout)>& run) {
+  const auto seconds = [&](Layout layout) { return best_trial_seconds([&] { run(layout); }); };
+  return seconds(Layout::feature_major) <= seconds(Layout::row_major) ? Layout::feature_major
+                                                                      : Layout::row_major;
+}
+
 }  // namespace sparsejit::frontend

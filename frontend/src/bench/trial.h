@@ -4,10 +4,15 @@
 
 #include <functional>
 
+#include "sparsejit/layer.h"
+
 namespace sparsejit::frontend {
 
 // Seconds of the fastest of a few calls after a first one that is not counted; a single call where
 // one takes long.
 double best_trial_seconds(const std::function<void()>& call);
+
+// The layout on which `run` is faster.
+Layout faster_layout(const std::function<void(Layout)>& run);
 
 }  // namespace sparsejit::frontend

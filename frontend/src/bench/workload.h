@@ -37,6 +37,7 @@ struct Workload {
   double sparsity = 0;
   std::optional<ConvGeometry> conv{};
   std::optional<Mask> mask{};  // empty: a random one
+  std::string mask_name{};     // of the file it is from, without folder and ending
   Layout layout = Layout::feature_major;
   bool tight_pitch = false;   // linear, feature-major: pitch = batch instead of stream_pitch(batch)
   bool bias = false;          // bias and its gradient are part of the work, on every engine

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "arguments.h"
+#include "bench/masks_folder.h"
 #include "bench/option_values.h"
 #include "sparsejit/error.h"
 
@@ -20,54 +21,71 @@ std::vector<int64_t> parse_batches(const BenchTexts& texts, const std::vector<in
   return texts.batches ? parse_whole_numbers(*texts.batches, "--batch", 1, kMaxBatch) : otherwise;
 }
 
-std::vector<double> parse_sparsities(const BenchTexts& texts,
-                                     const std::vector<double>& otherwise) {
-  if (!texts.sparsities) return otherwise;
-  std::vector<double> sparsities = parse_number_list(*texts.sparsities, "--sparsity");
-  for (const double sparsity : sparsities) validate_sparsity(sparsity, "--sparsity");
-  return sparsities;
-}
-
-Mask load_mask(const std::string& path) {
-  try {
-    Mask mask = Mask::load_smtx(path);
-    if (mask.rows() > 0 && mask.cols() > 0) return mask;
-    throw_error("{}: the mask is {}, expected at least one row and one column", path,
-                to_text(mask.shape()));
-  } catch (const Error& error) {
-    throw_error("--mask: {}", error.what());
-  }
+std::vector<double> choose_sparsities(const BenchTexts& texts,
+                                      const std::vector<double>& otherwise) {
+  return texts.sparsities ? parse_sparsities(*texts.sparsities, "--sparsity") : otherwise;
 }
 
 std::vector<Workload> list_mask_workloads(const BenchTexts& texts) {
   refuse(typed(texts.sparsities), "--sparsity", "none with --mask, whose file says it");
   refuse(typed(texts.shapes), "--shape", "none with --mask");
   refuse(typed(texts.conv.convs), "--conv", "none with --mask, but --smtx-conv");
-  const Mask matrix = load_mask(*texts.mask);
-  Workload layer = linear_layer(matrix.cols(), matrix.rows());
-  layer.mask = matrix;
-  if (texts.smtx_conv) layer = make_smtx_conv_layer(texts.conv, *texts.smtx_conv, matrix);
+  const Mask matrix = load_layer_mask(*texts.mask, "--mask");
+  Workload layer = texts.smtx_conv ? make_smtx_conv_layer(texts.conv, *texts.smtx_conv, matrix)
+                                   : masked_linear_layer(matrix);
+  layer.mask_name = mask_name(*texts.mask);
   const std::vector<int64_t> batches =
       parse_batches(texts, {layer.conv ? kConvBatch : kLinearBatch});
   return list_workloads({{{layer}, batches, {matrix.sparsity()}}});
+}
+
+// Batches and sparsities that were typed replace those of the grids.
+std::vector<Workload> list_grid_workloads(const BenchTexts& texts,
+                                          std::vector<WorkloadGrid> grids) {
+  for (WorkloadGrid& grid : grids) {
+    grid.batches = parse_batches(texts, grid.batches);
+    grid.sparsities = choose_sparsities(texts, grid.sparsities);
+  }
+  return list_workloads(grids);
+}
+
+std::vector<Workload> list_masks_workloads(const BenchTexts& texts) {
+  refuse(typed(texts.sparsities), "--sparsity", "none with --suite dlmc, whose files say it");
+  if (!texts.masks) throw_error("--masks: none given, expected a folder of .smtx files with dlmc");
+  std::vector<Workload> workloads;
+  const std::vector<int64_t> batches = parse_batches(texts, {default_batch(Suite::dlmc)});
+  for (const Workload& layer : list_folder_layers(*texts.masks, "--masks")) {
+    for (const Workload& workload : list_workloads({{{layer}, batches, {layer.sparsity}}})) {
+      workloads.push_back(workload);
+    }
+  }
+  return workloads;
+}
+
+std::vector<Workload> list_network_workloads(const BenchTexts& texts, Suite suite) {
+  const std::vector<int64_t> batches = parse_batches(texts, {default_batch(suite)});
+  const std::vector<double> sparsities = choose_sparsities(texts, {kNetworkSparsity});
+  if (batches.size() > 1) refuse(typed(texts.batches), "--batch", "one number with a network");
+  if (sparsities.size() > 1) {
+    refuse(typed(texts.sparsities), "--sparsity", "one number with a network");
+  }
+  return list_network(suite, batches.front(), sparsities.front());
 }
 
 std::vector<Workload> list_suite_workloads(const BenchTexts& texts, Suite suite) {
   refuse(typed(texts.shapes), "--shape", "none with --suite");
   refuse(typed(texts.conv.convs), "--conv", "none with --suite");
   refuse(typed(texts.mask), "--mask", "none with --suite");
-  if (!is_network(suite)) {
-    refuse(typed(texts.batches), "--batch", "none with --suite paper");
-    refuse(typed(texts.sparsities), "--sparsity", "none with --suite paper");
-    return list_paper_workloads();
+  if (is_network(suite)) return list_network_workloads(texts, suite);
+  switch (suite) {
+    case Suite::dlmc:
+      return list_masks_workloads(texts);
+    case Suite::small:
+      return list_grid_workloads(texts, small_grids());
+    default:
+      refuse(typed(texts.batches), "--batch", "none with --suite paper");
+      return list_grid_workloads(texts, paper_grids());
   }
-  const std::vector<int64_t> batches = parse_batches(texts, {default_batch(suite)});
-  const std::vector<double> sparsities = parse_sparsities(texts, {kNetworkSparsity});
-  if (batches.size() > 1) refuse(typed(texts.batches), "--batch", "one number with --suite");
-  if (sparsities.size() > 1) {
-    refuse(typed(texts.sparsities), "--sparsity", "one number with --suite");
-  }
-  return list_network(suite, batches.front(), sparsities.front());
 }
 
 std::vector<Workload> list_layer_workloads(const BenchTexts& texts) {
@@ -81,12 +99,7 @@ std::vector<Workload> list_layer_workloads(const BenchTexts& texts) {
   if (!texts.conv.convs.empty()) {
     grids.push_back({list_conv_layers(texts.conv), {kConvBatch}, sparsities});
   }
-  if (grids.empty()) grids = default_suite();
-  for (WorkloadGrid& grid : grids) {
-    grid.batches = parse_batches(texts, grid.batches);
-    grid.sparsities = parse_sparsities(texts, grid.sparsities);
-  }
-  return list_workloads(grids);
+  return list_grid_workloads(texts, grids.empty() ? default_suite() : grids);
 }
 
 // Linear and convolutional names of the layouts mean the same.
@@ -129,6 +142,7 @@ std::vector<Workload> parse_workloads(const BenchTexts& texts, std::optional<Sui
     refuse_geometry(texts.conv, "--conv or --smtx-conv with it");
   }
   if (!texts.mask) refuse(typed(texts.smtx_conv), "--smtx-conv", "--mask with it");
+  if (suite != Suite::dlmc) refuse(typed(texts.masks), "--masks", "--suite dlmc with it");
   std::vector<Workload> workloads = suite        ? list_suite_workloads(texts, *suite)
                                     : texts.mask ? list_mask_workloads(texts)
                                                  : list_layer_workloads(texts);

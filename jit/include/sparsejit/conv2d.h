@@ -123,6 +123,9 @@ struct ConvStreams {
 // `conv` is resolved.
 ConvStreams plan_streams(const MaskShape& shape, const Conv2d& conv, ImageSize input);
 
+// Streams of the input: one for each channel and plane.
+int64_t source_streams(const MaskShape& shape, const Conv2d& conv, const ConvStreams& streams);
+
 // Destination row = output channel, stream = source plane; `streams` as planned for this mask.
 TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& streams);
 

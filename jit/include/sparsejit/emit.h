@@ -19,9 +19,11 @@ struct KernelArguments {
   const float* gathered = nullptr;
   float* own = nullptr;           // unused by products
   const float* paired = nullptr;  // unused by accumulate
-  const float* values = nullptr;  // in the plan's order
+  // In the plan's order, from the chunk's value_base on.
+  const float* values = nullptr;
   // Accumulate: const float* start, one a row (the bias, or zeros). Else: float* d_values, in the
-  // plan's order; added to where the plan has packed_values, overwritten otherwise.
+  // plan's order, from the chunk's value_base on; added to where the plan has packed_values,
+  // overwritten otherwise.
   const void* start_or_d_values = nullptr;
   // Stream family: bytes of the panel that the loop covers, a positive multiple of 32.
   int64_t loop_bytes = 0;
@@ -47,12 +49,15 @@ struct CodeNote {
 
 struct KernelCode {
   std::vector<uint8_t> bytes;
-  std::vector<int64_t> chunk_begin;  // chunks+1 offsets into bytes, in the plan's chunk order
-  std::vector<CodeNote> notes;       // ascending by `at`
+  // chunks+1 offsets into bytes, in the plan's chunk order; multiples of 64.
+  std::vector<int64_t> chunk_begin;
+  std::vector<CodeNote> notes;  // ascending by `at`
 };
 
 struct EmitOptions {
   bool notes = false;
+  // One for each chunk of the plan: whether to emit it. The others are empty. Null: all.
+  const std::vector<bool>* only = nullptr;
 };
 
 // Empty result with a reason when the plan cannot be encoded (a displacement beyond 31 bits).

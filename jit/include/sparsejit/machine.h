@@ -23,7 +23,7 @@ struct MachineModel {
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   int64_t l3_bytes = 16 << 20;
-  int cores = 1;  // processors this process may run on
+  int cores = 1;  // physical cores this process may run on
   VectorIsa isa;
   bool operator==(const MachineModel&) const = default;
 };

@@ -65,6 +65,9 @@ struct Chunk {
   int32_t part = 0;
   int32_t block = 0;
   int64_t taps = 0;
+  // The smallest value slot of its taps. Slots are counted from here, so that the code of a chunk
+  // stays the same when weights come and go in rows before it.
+  int64_t value_base = 0;
   bool operator==(const Chunk&) const = default;
 };
 
@@ -88,6 +91,7 @@ struct Plan {
   int64_t block_streams = 0;  // gathered streams of one block
   int32_t blocks = 1;
   std::vector<int64_t> part_begin;  // parts+1 row numbers
+  std::vector<int64_t> part_taps;   // taps in the rows before each of these
   std::vector<Chunk> chunks;        // block-major: all parts of block 0, then of block 1, ...
   int64_t code_bytes_estimate = 0;
 
@@ -114,8 +118,24 @@ inline constexpr int kMaxResidentVectors = 8;
 // Requests for which the same plan, and so the same code, serves become equal.
 KernelRequest canonical_request(const KernelRequest& request, const MachineModel& machine);
 
-// Pure. Depends on nothing but its arguments.
-Plan plan_kernel(const TapTable& table, const KernelRequest& request, const MachineModel& machine);
+// Where the value of a tap lies, in floats: its value index, or its position in the table.
+inline int64_t value_slot(const TapTable& table, const Plan& plan, int64_t tap) {
+  return plan.packed_values ? tap : table.taps[tap].value;
+}
+
+// Pure. Depends on nothing but its arguments. With `previous`, a plan of the same layer for another
+// mask, rows are cut into the same parts while these are about balanced.
+Plan plan_kernel(const TapTable& table, const KernelRequest& request, const MachineModel& machine,
+                 const Plan* previous = nullptr);
+
+// A table and a plan of it.
+struct PlannedTable {
+  const TapTable& table;
+  const Plan& plan;
+};
+
+// For each chunk of `now`, whether the same chunk of `before` has the same code.
+std::vector<bool> same_chunks(const PlannedTable& before, const PlannedTable& now);
 
 // Floats of the longest panel on this machine.
 int64_t longest_panel(const MachineModel& machine);

@@ -50,10 +50,23 @@ const char* to_text(Engine engine);
 // features are adjacent; of images, channels-last.
 enum class Layout { feature_major, row_major };
 
+// background: the layer runs at once on the interpreted engine while one thread of the lowest
+// priority compiles, and changes to generated code when that is ready, between two calls. Results
+// are the same bits before and after.
+enum class CompileMode { immediate, background };
+
 struct LayerOptions {
   // automatic measures native against interpreted on the first calls of each shape and keeps the
   // faster. A forced engine that cannot run here falls back; explain() says why.
   Engine engine = Engine::automatic;
+  CompileMode compile = CompileMode::immediate;
+  // Calls of each pass expected before the mask changes; 0: many. Where compiling would not pay for
+  // itself by then, automatic stays with the interpreted engine; explain() gives the numbers.
+  int64_t expected_calls = 0;
+  // The engine of a shape is chosen when it is first met, by prediction instead of by clocks, and
+  // stays until the mask changes; `compile` is then immediate. (Results never depend on the
+  // engine: this is for reproducible times and for debugging.)
+  bool deterministic = false;
   // With batch > 0 both passes are compiled for it at once, for tensors of `layout`;
   // feature-major ones with the distance `pitch` between features (0: stream_pitch(batch)).
   int64_t batch = 0;
@@ -73,9 +86,13 @@ struct MaskChange {
   int64_t kept = 0;
   int64_t added = 0;
   int64_t removed = 0;
-  int64_t kernels_generated = 0;  // compiled anew; others came from the cache
-  int64_t kernels_reused = 0;
-  int64_t code_bytes = 0;  // of the kernels generated
+  int64_t kernels_generated = 0;  // compiled anew; those made in the background are not counted
+  int64_t kernels_reused = 0;     // found in the cache
+  // Chunks of the kernels generated (see plan.h): emitted, and kept from the kernels of the old
+  // mask because their rows and the places of their values did not change.
+  int64_t chunks_emitted = 0;
+  int64_t chunks_kept = 0;
+  int64_t code_bytes = 0;  // emitted
   double compile_seconds = 0;
 
   bool changed() const { return added != 0 || removed != 0; }

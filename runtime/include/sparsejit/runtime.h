@@ -18,11 +18,16 @@ namespace sparsejit {
 using Executor = std::function<void(int count, const std::function<void(int)>& task)>;
 
 struct RuntimeOptions {
-  int threads = 0;  // threads that execute a layer, the caller's included; 0: all cores
+  // Threads that execute a layer, the caller's included; 0: all physical cores. A layer that
+  // compiles in the background has one more thread, which only compiles.
+  int threads = 0;
   // The caller's threads instead of the runtime's own, to live inside an OpenMP or TBB program:
   // work is cut into `threads` tasks and handed over. Empty: a pool of the runtime.
   Executor executor{};
   int64_t code_budget_bytes = int64_t{256} << 20;  // code kept in memory; 0: generate none
+  // Emits each kernel that is found in the cache once more and compares; one that differs is not
+  // run. For tests and for hunting faults: a hit then costs as much as a compile.
+  bool check_cache = false;
   // Receives one line for each thing worth a warning; the library itself never prints.
   std::function<void(const std::string&)> log{};
   // What plans believe of the machine; empty: the real one. For tests and experiments.
@@ -44,7 +49,9 @@ struct RuntimeStats {
   int64_t largest_free_bytes = 0;  // largest kernel that fits without another mapping
   int64_t cache_hits = 0;
   int64_t cache_misses = 0;      // each one was a compile
-  int64_t compile_failures = 0;  // remembered, not retried
+  int64_t compile_failures = 0;  // remembered, the latest of them, and not retried
+  int64_t checks = 0;            // RuntimeOptions::check_cache
+  int64_t check_failures = 0;
   int64_t evictions = 0;
   double compile_seconds = 0;
 };

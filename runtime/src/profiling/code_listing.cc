@@ -2,12 +2,12 @@
 #include "profiling/code_listing.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <cstdlib>
 #include <mutex>
 #include <vector>
 
+#include "fork.h"
 #include "profiling/gdb_jit.h"
 #include "profiling/jitdump.h"
 #include "profiling/perf_map.h"
@@ -22,17 +22,11 @@ struct ProcessListings {
   std::vector<std::string> reported;  // each problem is reported once
 };
 
-std::mutex listings_mutex;  // held by whoever forks, so that no child finds it taken
-
-void before_fork() { listings_mutex.lock(); }
-void after_fork() { listings_mutex.unlock(); }
+std::mutex& listings_lock() { return fork_lock(ForkLock::listings); }
 
 // Never destroyed: kernels of static objects may go later than anything here would.
 ProcessListings& listings() {
-  static ProcessListings* const instance = [] {
-    pthread_atfork(before_fork, after_fork, after_fork);
-    return new ProcessListings;
-  }();
+  static ProcessListings* const instance = new ProcessListings;
   return *instance;
 }
 
@@ -77,7 +71,7 @@ CodeListing::CodeListing(Profilers profilers, CodeSymbols symbols, const ReportL
   std::vector<std::string> problems;
   ProcessListings& all = listings();
   {
-    const std::lock_guard lock(listings_mutex);
+    const std::lock_guard lock(listings_lock());
     if (profilers_.perf_map) problems.push_back(all.perf_map.add(symbols_));
     if (profilers_.jitdump) problems.push_back(all.jitdump.add(symbols_));
     if (profilers_.gdb) all.gdb.add(symbols_);
@@ -89,7 +83,7 @@ CodeListing::CodeListing(Profilers profilers, CodeSymbols symbols, const ReportL
 
 CodeListing::~CodeListing() {
   ProcessListings& all = listings();
-  const std::lock_guard lock(listings_mutex);
+  const std::lock_guard lock(listings_lock());
   if (profilers_.jitdump) all.jitdump.remove(symbols_);
   if (profilers_.gdb) all.gdb.remove(symbols_);
 }

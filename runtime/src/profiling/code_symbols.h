@@ -3,7 +3,7 @@
 //     sparsejit_3072x768_forward_accumulate_chunk3_1f3a5b7c9d0e2f41
 //               shape    pass    kind       number mask hash
 //
-// The chunks of a kernel lie one after the other; a symbol reaches to the next.
+// The chunks that are published together lie one after the other.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct CodeSymbol {
 // One kernel, at least one symbol, ascending and without gaps.
 using CodeSymbols = std::vector<CodeSymbol>;
 
-// `chunk_begin`: chunks+1 offsets from `code`. `side`: the table the kernel walks.
-CodeSymbols chunk_symbols(const Mask& mask, Pass side, KernelKind kind, const uint8_t* code,
-                          std::span<const int64_t> chunk_begin);
+// One for each chunk that is not empty. `side`: the table the kernel walks.
+CodeSymbols chunk_symbols(const Mask& mask, Pass side, KernelKind kind,
+                          std::span<const std::span<const uint8_t>> chunks);
 
 inline int64_t code_size(const CodeSymbols& symbols) {
   return symbols.back().begin + symbols.back().size - symbols.front().begin;

@@ -1,0 +1,53 @@
+// same_chunks: which chunks keep their code when a mask changes.
+#include <algorithm>
+
+#include "sparsejit/plan.h"
+
+namespace sparsejit {
+namespace {
+
+// What is part of the code of every chunk. The number of blocks is: the last one ends with the
+// ReLU.
+bool same_geometry(const Plan& a, const Plan& b) {
+  return a.kind == b.kind && a.family == b.family && a.vectors == b.vectors &&
+         a.taps_per_group == b.taps_per_group && a.rows_per_group == b.rows_per_group &&
+         a.packed_values == b.packed_values && a.relu == b.relu && a.tail == b.tail &&
+         a.panel == b.panel && a.pitches == b.pitches && a.block_streams == b.block_streams &&
+         a.blocks == b.blocks;
+}
+
+bool same_row(const PlannedTable& before, const PlannedTable& now, int64_t row,
+              const Chunk& chunk_before, const Chunk& chunk) {
+  const TapRange a = block_range(before.table, before.plan, row, chunk.block);
+  const TapRange b = block_range(now.table, now.plan, row, chunk.block);
+  if (a.end - a.begin != b.end - b.begin) return false;
+  for (int64_t i = 0; i < a.end - a.begin; ++i) {
+    const Tap& tap_before = before.table.taps[a.begin + i];
+    const Tap& tap = now.table.taps[b.begin + i];
+    if (tap_before.stream != tap.stream || tap_before.shift != tap.shift) return false;
+    if (value_slot(before.table, before.plan, a.begin + i) - chunk_before.value_base !=
+        value_slot(now.table, now.plan, b.begin + i) - chunk.value_base) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<bool> same_chunks(const PlannedTable& before, const PlannedTable& now) {
+  std::vector<bool> same(now.plan.chunks.size(), false);
+  if (!same_geometry(before.plan, now.plan)) return same;
+  if (before.plan.part_begin != now.plan.part_begin) return same;
+  for (size_t i = 0; i < same.size(); ++i) {
+    const Chunk& chunk = now.plan.chunks[i];
+    same[i] = true;
+    const int64_t end = now.plan.part_begin[chunk.part + 1];
+    for (int64_t row = now.plan.part_begin[chunk.part]; row < end && same[i]; ++row) {
+      same[i] = same_row(before, now, row, before.plan.chunks[i], chunk);
+    }
+  }
+  return same;
+}
+
+}  // namespace sparsejit

@@ -1,0 +1,49 @@
+// The steps of a pass: which kernels it takes, over which slabs, and what each is asked for.
+//
+//     forward                           accumulate by destination
+//     backward without dx               products by destination
+//     backward                          fused by source; or, generated code for short streams,
+//                                       accumulate by source, then products by destination
+//
+// Two steps read more but need fewer bytes of code for each tap, which is what short streams are
+// bound by. Where taps have shifts, products by destination and by source would add the same terms
+// in other lanes; such layers take one step. So all ways give the same bits. Pure functions.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "panel_kernel.h"
+#include "pass_driver.h"
+#include "pass_shape.h"
+#include "slabs.h"
+
+namespace sparsejit {
+
+// One kernel over all slabs of a pass.
+struct Step {
+  KernelKind kind = KernelKind::accumulate;
+  Pass side = Pass::forward;  // whose table: forward by destination, backward by source
+  Pitches direct;
+  std::shared_ptr<const PanelKernel> kernel;
+
+  InPlace in_place() const { return {direct.gathered != 0, direct.own != 0, direct.paired != 0}; }
+};
+using Steps = std::shared_ptr<const std::vector<Step>>;
+
+// A pass over tensors of one shape.
+struct PassGeometry {
+  const LoweredLayer& lowered;
+  const PassShape& shape;
+  const Slabs& slabs;
+};
+
+// Packs what is better packed than used in place.
+void settle_layout(PassShape& shape, const LoweredLayer& lowered);
+Slabs pass_slabs(const LoweredLayer& lowered, const PassShape& shape, const MachineModel& machine);
+// Without kernels yet.
+std::vector<Step> pass_steps(const PassGeometry& geometry, bool interpreted);
+KernelRequest step_request(const PassGeometry& geometry, const Step& step, bool interpreted,
+                           bool relu);
+
+}  // namespace sparsejit
