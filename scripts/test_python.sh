@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds the Python package and runs its tests, in a virtual environment under build/venv:
+#
+#     bash scripts/test_python.sh              # arguments go to pytest, as in -k conv
+#     PYTHON=python3.11 bash scripts/test_python.sh
+#
+# Installs what is missing first. With PYTHON the package goes into that Python instead, which has
+# PyTorch already. A JUnit report is left in build/python-tests/tests.xml.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/packages.sh
+
+# The CPU build, without the gigabytes of GPU libraries that PyPI's own asks for.
+TORCH=torch==2.13.0+cpu
+TORCH_INDEX=https://download.pytorch.org/whl/cpu
+
+install_missing g++ cmake ninja-build libfmt-dev libxbyak-dev libxxhash-dev python3-dev python3-venv
+if [ -n "${PYTHON:-}" ]; then
+  python=$PYTHON
+else
+  [ -x build/venv/bin/python ] || python3 -m venv build/venv
+  python=build/venv/bin/python
+fi
+
+quiet_pip() { "$python" -m pip install --quiet --disable-pip-version-check "$@" </dev/null; }
+
+if ! "$python" -c 'import torch' 2>/dev/null; then
+  quiet_pip --retries 1 --timeout 20 --extra-index-url "$TORCH_INDEX" "$TORCH" ||
+    quiet_pip "${TORCH%+cpu}"
+fi
+quiet_pip 'scikit-build-core>=0.10' 'nanobind>=2.0' pytest numpy
+CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} \
+  quiet_pip --no-build-isolation --no-deps --force-reinstall .
+report=build/python-tests/tests.xml
+status=0
+"$python" -m pytest --quiet --junit-xml "$report" "$@" </dev/null || status=$?
+# The suite is the first element, as in the reports of ctest.
+[ ! -f "$report" ] || sed -i -e 's/<testsuites[^>]*>//' -e 's/<\/testsuites>//' "$report"
+exit $status
