@@ -10,9 +10,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/packages.sh
 
-# The CPU build, without the gigabytes of GPU libraries that PyPI's own asks for.
-TORCH=torch==2.13.0+cpu
-TORCH_INDEX=https://download.pytorch.org/whl/cpu
+TORCH=torch==2.13.0
 
 install_missing g++ cmake ninja-build libfmt-dev libxbyak-dev libxxhash-dev python3-dev python3-venv
 if [ -n "${PYTHON:-}" ]; then
@@ -24,10 +22,7 @@ fi
 
 quiet_pip() { "$python" -m pip install --quiet --disable-pip-version-check "$@" </dev/null; }
 
-if ! "$python" -c 'import torch' 2>/dev/null; then
-  quiet_pip --retries 1 --timeout 20 --extra-index-url "$TORCH_INDEX" "$TORCH" ||
-    quiet_pip "${TORCH%+cpu}"
-fi
+"$python" -c 'import torch' 2>/dev/null || quiet_pip "$TORCH"
 quiet_pip 'scikit-build-core>=0.10' 'nanobind>=2.0' pytest numpy
 CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} \
   quiet_pip --no-build-isolation --no-deps --force-reinstall .
