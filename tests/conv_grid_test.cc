@@ -223,14 +223,17 @@ TEST_P(ConvGrid, DepthwiseMatchesTheReference) {
   }
 }
 
-TEST_P(ConvGrid, GradientOfTheInputMayBeLeftOut) {
+TEST_P(ConvGrid, GradientsMayBeLeftOut) {
   for (const int64_t stride : {1, 2}) {
-    check({.mask = Mask::random({7, 3, 3, 3}, 0.4, 16),
-           .conv = {.stride = stride, .padding = 1},
-           .images = 5,
-           .size = {10, 10},
-           .with_dx = false,
-           .relu = true});
+    for (const int left_out : {1, 2, 3}) {
+      check({.mask = Mask::random({7, 3, 3, 3}, 0.4, 16),
+             .conv = {.stride = stride, .padding = 1},
+             .images = 5,
+             .size = {10, 10},
+             .with_dx = (left_out & 1) == 0,
+             .with_d_values = (left_out & 2) == 0,
+             .relu = true});
+    }
   }
 }
 

@@ -83,12 +83,13 @@ TEST_P(LayerLayouts, GradientOfASumIsAnExpandedTensor) {
 TEST_P(LayerLayouts, OptionalTensorsMayBeLeftOut) {
   for (const int64_t batch : batches_) {
     for (const Arrangement arrangement : {Arrangement::row_major, Arrangement::feature_major}) {
-      for (int left_out = 0; left_out < 8; ++left_out) {
+      for (int left_out = 0; left_out < 16; ++left_out) {
         LayerCase layer_case = {.mask = Mask::random({18, 27}, 0.7, 5), .batch = batch};
         layer_case.arrange(arrangement);
         layer_case.with_bias = (left_out & 1) == 0;
         layer_case.with_dx = (left_out & 2) == 0;
         layer_case.with_d_bias = (left_out & 4) == 0;
+        layer_case.with_d_values = (left_out & 8) == 0;
         check(layer_case);
       }
     }

@@ -83,12 +83,15 @@ void run_pass(Layer::Impl& impl, const LoweredLayerPtr& lowered, const PassShape
   impl.variants.record(prepared.shape, prepared.engine, seconds.count());
 }
 
+// Also for d_bias alone, which is one sum a row on any engine.
 void run_portable_backward(const Layer::Impl& impl, const LayerSpec& spec,
                            const PassTensors& tensors) {
   ThreadPool& pool = impl.runtime->pool;
   const ConstImageView& dy = tensors.dy;
   run_parallel(pool, spec.mask.rows(), [&](int64_t first, int64_t last) {
-    portable_value_gradient(spec, tensors.x, dy, tensors.gate, tensors.d_values, first, last);
+    if (!tensors.d_values.empty()) {
+      portable_value_gradient(spec, tensors.x, dy, tensors.gate, tensors.d_values, first, last);
+    }
     if (!tensors.d_bias.empty()) {
       portable_bias_gradient(dy, tensors.gate, tensors.d_bias, first, last);
     }
@@ -153,7 +156,7 @@ void validate_backward(const Layer::Impl& impl, const PassTensors& t, const Laye
   if (!t.y_or_dx.empty()) validate_output(t.y_or_dx, shapes.x, "dx");
   if (impl.options.relu) validate_input(t.gate, shapes.y, "y (the output of a layer with ReLU)");
   validate_array(t.values, m.nnz(), false, "values");
-  validate_array(t.d_values, m.nnz(), false, "d_values");
+  validate_array(t.d_values, m.nnz(), true, "d_values");
   validate_array(t.d_bias, m.rows(), true, "d_bias");
   validate_distinct(t.y_or_dx.data, t.x.data, "dx", "x");
   validate_distinct(t.y_or_dx.data, t.dy.data, "dx", "dy");
@@ -170,14 +173,18 @@ void run_backward_images(Layer::Impl& impl, PassTensors tensors) {
     std::fill(tensors.d_bias.begin(), tensors.d_bias.end(), 0.0F);
     return;
   }
-  if (impl.portable()) {
+  const bool want_d_values = !tensors.d_values.empty();
+  if (impl.portable() || (!want_d_values && tensors.y_or_dx.empty())) {
     run_portable_backward(impl, {impl.lowerings->mask(), impl.lowerings->conv(), shapes.x.size},
                           tensors);
     return;
   }
   const LoweredLayerPtr lowered = impl.lowerings->get(shapes.x.size);
-  const PassShape shape = backward_shape(lowered->streams, tensors.x, tensors.dy, tensors.y_or_dx,
-                                         !tensors.gate.empty());
+  const PassShape shape = backward_shape(lowered->streams, {.x = tensors.x,
+                                                            .dy = tensors.dy,
+                                                            .dx = tensors.y_or_dx,
+                                                            .want_d_values = want_d_values,
+                                                            .gated = !tensors.gate.empty()});
   run_pass(impl, lowered, shape, tensors);
 }
 
@@ -323,7 +330,8 @@ void compile_ahead(Layer::Impl& impl) {
   const ImageView x = view_of(inputs, image);
   const ImageView y = view_of(impl.lowerings->mask().rows(), streams.destination.size);
   impl.variants.prepare(lowered, forward_shape(streams, x, y));
-  impl.variants.prepare(lowered, backward_shape(streams, x, y, x, options.relu));
+  impl.variants.prepare(lowered,
+                        backward_shape(streams, {.x = x, .dy = y, .dx = x, .gated = options.relu}));
 }
 
 Layer make_layer(const Mask& mask, const Conv2d* conv, const LayerOptions& options) {

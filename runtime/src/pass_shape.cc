@@ -61,14 +61,15 @@ PassShape forward_shape(const ConvStreams& streams, const ConstImageView& x, con
   return shape;
 }
 
-PassShape backward_shape(const ConvStreams& streams, const ConstImageView& x,
-                         const ConstImageView& dy, const ImageView& dx, bool gated) {
-  PassShape shape = shape_of(x, Pass::backward);
-  shape.want_dx = !dx.empty();
+PassShape backward_shape(const ConvStreams& streams, const BackwardTensors& tensors) {
+  PassShape shape = shape_of(tensors.x, Pass::backward);
+  shape.want_dx = !tensors.dx.empty();
+  shape.want_d_values = tensors.want_d_values;
+  DirectUse x_use;
+  if (shape.want_d_values) x_use = find_direct_use(streams, streams.source, tensors.x, true);
   DirectUse dy_use;
-  if (!gated) dy_use = find_direct_use(streams, streams.destination, dy, true);
-  set_direct(shape, {find_direct_use(streams, streams.source, x, true), dy_use,
-                     find_direct_use(streams, streams.source, dx, false)});
+  if (!tensors.gated) dy_use = find_direct_use(streams, streams.destination, tensors.dy, true);
+  set_direct(shape, {x_use, dy_use, find_direct_use(streams, streams.source, tensors.dx, false)});
   return shape;
 }
 
@@ -78,7 +79,8 @@ bool any_direct(const TensorPitches& pitches) {
 
 bool all_direct(const PassShape& shape) {
   const TensorPitches& t = shape.direct;
-  return t.x != 0 && t.y != 0 && (!shape.want_dx || t.dx != 0);
+  const bool needs_x = shape.pass == Pass::forward || shape.want_d_values;
+  return (!needs_x || t.x != 0) && t.y != 0 && (!shape.want_dx || t.dx != 0);
 }
 
 }  // namespace sparsejit

@@ -24,14 +24,22 @@ struct PassShape {
   TensorPitches direct;
   bool merged = true;    // in all tensors used in place, images of a channel are adjacent
   bool want_dx = false;  // backward
+  bool want_d_values = false;
   bool operator==(const PassShape&) const = default;
 };
 
 PassShape forward_shape(const ConvStreams& streams, const ConstImageView& x, const ImageView& y);
 
-// `dx` may be empty. `gated`: dy is masked by the layer's output and so cannot be used in place.
-PassShape backward_shape(const ConvStreams& streams, const ConstImageView& x,
-                         const ConstImageView& dy, const ImageView& dx, bool gated);
+// The tensors of a backward pass; dx may be empty.
+struct BackwardTensors {
+  const ConstImageView& x;
+  const ConstImageView& dy;
+  const ImageView& dx;
+  bool want_d_values = true;
+  bool gated = false;  // dy is masked by the layer's output and so cannot be used in place
+};
+
+PassShape backward_shape(const ConvStreams& streams, const BackwardTensors& tensors);
 
 bool any_direct(const TensorPitches& pitches);
 bool all_direct(const PassShape& shape);

@@ -69,6 +69,7 @@ std::vector<Step> pass_steps(const PassGeometry& geometry, bool interpreted) {
   const PassShape& shape = geometry.shape;
   const TensorPitches& t = shape.direct;
   if (shape.pass == Pass::forward) return {make_step(KernelKind::accumulate, Pass::forward, t)};
+  if (!shape.want_d_values) return {make_step(KernelKind::accumulate, Pass::backward, t)};
   const Step products = make_step(KernelKind::products, Pass::forward, t);
   if (!shape.want_dx) return {products};
   const StreamGrid& grid = geometry.lowered.streams.grid;

@@ -2,6 +2,7 @@
 //
 //     forward                           accumulate by destination
 //     backward without dx               products by destination
+//     backward without d_values         accumulate by source
 //     backward                          fused by source; or, generated code for short streams,
 //                                       accumulate by source, then products by destination
 //

@@ -231,6 +231,7 @@ KernelReport PassVariants::report_of(const Variant& variant) const {
   KernelReport report;
   report.pass = variant.shape.pass;
   report.want_dx = variant.shape.want_dx;
+  report.want_d_values = variant.shape.want_d_values;
   report.batch = variant.shape.images;
   report.image = variant.shape.image;
   report.images_per_slab = variant.slabs.images_per_slab();

@@ -73,6 +73,7 @@ FuzzLinear read_linear(ByteReader& reader) {
   c.with_d_bias = !reader.flag();
   c.seed = reader.byte();
   result.setting = read_setting(reader, c.mask);
+  c.with_d_values = !reader.flag();
   return result;
 }
 
@@ -100,6 +101,7 @@ FuzzConv read_conv(ByteReader& reader) {
   result.setting = read_setting(reader, c.mask);
   result.wild = reader.byte() >= 0xF0;
   if (result.wild) make_wild(reader, c);
+  c.with_d_values = !reader.flag();
   return result;
 }
 

@@ -114,6 +114,25 @@ def test_relu_in_the_kernel_equals_relu_behind_it():
         torch.testing.assert_close(got, want, **CLOSE)
 
 
+@pytest.mark.parametrize("wanted", range(1, 8))
+@pytest.mark.parametrize("relu", [False, True])
+def test_only_the_gradients_asked_for(wanted, relu):
+    layer = SparseLinear(30, 20, sparsity=0.6, relu=relu)
+    x = torch.randn(25, 30)
+    dy = torch.randn(25, 20)
+    reference = (x.clone().requires_grad_(), layer.values, layer.bias)
+    expected = torch.autograd.grad(layer(reference[0]), reference, dy)
+    leaves = (x, layer.values, layer.bias)
+    for i, leaf in enumerate(leaves):
+        leaf.requires_grad_(bool(wanted >> i & 1))
+    layer(x).backward(dy)
+    for leaf, gradient in zip(leaves, expected):
+        if leaf.requires_grad:
+            torch.testing.assert_close(leaf.grad, gradient, **CLOSE)
+        else:
+            assert leaf.grad is None
+
+
 def test_a_chain_is_feature_major_throughout():
     first, second = SparseLinear(16, 32, sparsity=0.5), SparseLinear(32, 8, sparsity=0.5)
     y = first(torch.randn(24, 16))

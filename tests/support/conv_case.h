@@ -23,6 +23,7 @@ struct ConvCase {
   Edge edge = Edge::end;
   bool with_bias = true;
   bool with_dx = true;
+  bool with_d_values = true;
   bool relu = false;
   uint64_t seed = 1;
 

@@ -28,6 +28,7 @@ struct LayerCase {
   Edge edge = Edge::end;
   bool with_bias = true;
   bool with_dx = true;
+  bool with_d_values = true;
   bool with_d_bias = true;
   uint64_t seed = 1;
   std::optional<LayerInputs> inputs = {};  // empty: random, by the seed
@@ -41,7 +42,7 @@ std::string to_text(const LayerCase& layer_case);
 struct LayerOutputs {
   std::vector<float> y;         // row-major (batch, rows)
   std::vector<float> dx;        // row-major (batch, cols); empty without dx
-  std::vector<float> d_values;  // nnz
+  std::vector<float> d_values;  // nnz; empty without d_values
   std::vector<float> d_bias;    // rows; empty without d_bias
 };
 

@@ -5,7 +5,7 @@ operator with autograd takes 20; under torch.compile it is the operator `sparsej
 whose fake implementation makes tensors of the right shape and strides.
 
     dx       = dy W        over the stored weights, in one pass with
-    d_values = dy^T x      sampled at the mask (a frozen `values` still pays for this half)
+    d_values = dy^T x      sampled at the mask
 """
 
 from typing import Optional
@@ -66,7 +66,7 @@ def run_backward(
     dx = empty_input_gradient(kernel, x) if needs[0] else None
     d_bias = torch.empty(kernel.shape[0]) if needs[2] else None
     values = values.contiguous()
-    d_values = torch.empty_like(values)
+    d_values = torch.empty_like(values) if needs[1] else None
     if x.numel() == 0:
         for gradient in (d_values, d_bias):
             if gradient is not None:
@@ -83,13 +83,13 @@ def run_backward(
             values.numel(),
             dx_view[0],
             dx_view[2],
-            d_values.data_ptr(),
+            0 if d_values is None else d_values.data_ptr(),
             0 if d_bias is None else d_bias.data_ptr(),
             0 if d_bias is None else d_bias.numel(),
             y_view[0],
             y_view[2],
         )
-    return dx, d_values if needs[1] else None, d_bias
+    return dx, d_values, d_bias
 
 
 class _SparseLayer(torch.autograd.Function):

@@ -105,8 +105,9 @@ struct MaskChange {
 struct KernelReport {
   Pass pass = Pass::forward;
   bool want_dx = true;  // backward
-  int64_t batch = 0;    // samples or images
-  ImageSize image{};    // input of a convolution
+  bool want_d_values = true;
+  int64_t batch = 0;  // samples or images
+  ImageSize image{};  // input of a convolution
   // Images whose streams are laid end to end: one where they are used in place or large, more where
   // small ones are merged. Of a linear layer: samples of a panel.
   int64_t images_per_slab = 0;
@@ -125,8 +126,8 @@ class Layer {
   void run_forward(ConstTensorView x, std::span<const float> values, std::span<const float> bias,
                    TensorView y) const;
 
-  // d_values nnz; dx may be empty (TensorView{}) when no gradient of the input is needed, d_bias
-  // may be empty too. `y`: of layers with ReLU, what run_forward wrote.
+  // d_values nnz; dx may be empty (TensorView{}) when no gradient of the input is needed, d_values
+  // (frozen weights) and d_bias may be empty too. `y`: of layers with ReLU, what run_forward wrote.
   void run_backward(ConstTensorView x, ConstTensorView dy, std::span<const float> values,
                     TensorView dx, std::span<float> d_values, std::span<float> d_bias,
                     ConstTensorView y = {}) const;
