@@ -138,7 +138,8 @@ TEST_F(MemoryFaults, NoMemoryForCodeMeansInterpreted) {
     const LayerRun expected =
         run_layer(forced_layer(mask, Engine::interpreted, runtime), layer_case);
     const Layer layer = forced_layer(mask, Engine::native, runtime);
-    // Enough for the tables that the interpreted engine reads, 20 MiB, not for 17 MiB of code twice.
+    // Enough for the tables that the interpreted engine reads, 20 MiB, not for 17 MiB of code
+    // twice.
     limit_address_space(int64_t{32} << 20);
     expect_same_bits(run_layer(layer, layer_case).outputs, expected.outputs);
     expect_ran_on(layer, Engine::interpreted);
