@@ -7,6 +7,7 @@
 passed=0
 failed=0
 failures=()
+skips=()
 
 note_pass() { passed=$((passed + $1)); }
 note_failure() {
@@ -41,6 +42,10 @@ run_tests() {
   echo "== tests: $preset"
   "$@" </dev/null
   status=$?
+  if [ $status -eq 77 ]; then
+    skips+=("$preset")
+    return
+  fi
   tests=0 bad=0 skipped=0
   if [ -f "$report" ]; then
     tests=$(junit_count "$report" tests)
@@ -56,7 +61,8 @@ run_tests() {
 }
 
 print_totals() {
-  local failure
+  local failure skip
+  for skip in "${skips[@]:+${skips[@]}}"; do echo "skipped: $skip"; done
   for failure in "${failures[@]:+${failures[@]}}"; do echo "failed: $failure"; done
   echo "$passed passed, $failed failed"
   [ "$failed" -eq 0 ]
