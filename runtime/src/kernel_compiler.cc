@@ -178,6 +178,7 @@ std::unique_ptr<const CodeListing> KernelCompiler::list_code(
     const Mask& mask, Pass side, const Plan& plan, const std::vector<ChunkCode>& chunks) const {
   if (!profilers_.any()) return nullptr;
   std::vector<std::span<const uint8_t>> codes;
+  codes.reserve(chunks.size());
   for (const ChunkCode& chunk : chunks) codes.push_back(chunk.code);
   CodeSymbols symbols = chunk_symbols(mask, side, plan.kind, codes);
   if (symbols.empty()) return nullptr;

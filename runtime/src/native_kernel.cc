@@ -40,7 +40,7 @@ void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t fir
     arguments.tail_mask = tail.mask;
   }
   for (int32_t part = first_part; part < last_part; ++part) {
-    const auto chunk = static_cast<size_t>(block * plan_.parts() + part);
+    const auto chunk = static_cast<size_t>(block) * plan_.parts() + part;
     const int64_t base = plan_.chunks[chunk].value_base;
     arguments.values = operands.values + base;
     if (!accumulate) arguments.start_or_d_values = operands.d_values + base;
