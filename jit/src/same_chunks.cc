@@ -1,19 +1,16 @@
 // same_chunks: which chunks keep their code when a mask changes.
-#include <algorithm>
-
 #include "sparsejit/plan.h"
 
 namespace sparsejit {
 namespace {
 
-// What is part of the code of every chunk. The number of blocks is: the last one ends with the
-// ReLU.
-bool same_geometry(const Plan& a, const Plan& b) {
-  return a.kind == b.kind && a.family == b.family && a.vectors == b.vectors &&
-         a.taps_per_group == b.taps_per_group && a.rows_per_group == b.rows_per_group &&
-         a.packed_values == b.packed_values && a.relu == b.relu && a.tail == b.tail &&
-         a.panel == b.panel && a.pitches == b.pitches && a.block_streams == b.block_streams &&
-         a.blocks == b.blocks;
+// What of a plan does not depend on which weights are stored.
+Plan without_rows(Plan plan) {
+  plan.part_begin.clear();
+  plan.part_taps.clear();
+  plan.chunks.clear();
+  plan.code_bytes_estimate = 0;
+  return plan;
 }
 
 bool same_row(const PlannedTable& before, const PlannedTable& now, int64_t row,
@@ -37,7 +34,7 @@ bool same_row(const PlannedTable& before, const PlannedTable& now, int64_t row,
 
 std::vector<bool> same_chunks(const PlannedTable& before, const PlannedTable& now) {
   std::vector<bool> same(now.plan.chunks.size(), false);
-  if (!same_geometry(before.plan, now.plan)) return same;
+  if (without_rows(before.plan) != without_rows(now.plan)) return same;
   if (before.plan.part_begin != now.plan.part_begin) return same;
   for (size_t i = 0; i < same.size(); ++i) {
     const Chunk& chunk = now.plan.chunks[i];
