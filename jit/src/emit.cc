@@ -58,6 +58,17 @@ Stencil make_return() {
   return builder.finish();
 }
 
+// With an eighth to spare.
+int64_t expected_bytes(const Plan& plan, const std::vector<bool>* only) {
+  const int64_t all = plan.code_bytes_estimate + plan.code_bytes_estimate / 8;
+  if (only == nullptr) return all;
+  int64_t taps = 0;
+  for (size_t i = 0; i < only->size(); ++i) taps += (*only)[i] ? plan.chunks[i].taps : 0;
+  const double share =
+      static_cast<double>(taps) / static_cast<double>(std::max<int64_t>(1, plan.part_taps.back()));
+  return static_cast<int64_t>(share * static_cast<double>(all));
+}
+
 }  // namespace
 
 const char* to_text(NoteKind kind) {
@@ -164,9 +175,7 @@ bool Operands::are_contiguous(int64_t tap, int count) const {
 
 EmitResult emit_kernel(const TapTable& table, const Plan& plan, const EmitOptions& options) {
   KernelCode code;
-  if (options.only == nullptr) {
-    code.bytes.reserve(plan.code_bytes_estimate + plan.code_bytes_estimate / 8);
-  }
+  code.bytes.reserve(expected_bytes(plan, options.only));
   CodeWriter writer(code, options);
   const Stencil entry = make_entry(plan);
   const Stencil exit = make_return();
