@@ -13,6 +13,9 @@ namespace sparsejit {
 std::string read_file(const std::string& path, std::string_view kind) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw_error("{}: cannot be opened: {}", path, std::strerror(errno));
+  if (file.peek() == std::ifstream::traits_type::eof()) {
+    throw_error("{}: is empty or cannot be read, expected {} file", path, kind);
+  }
   std::stringstream text;
   text << file.rdbuf();
   if (file.bad() || text.fail()) throw_error("{}: cannot be read as {} file", path, kind);
