@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <fstream>
 #include <new>
 #include <stdexcept>
@@ -90,6 +91,31 @@ TEST_F(Faults, OnlyTheLatestFailuresAreRemembered) {
   EXPECT_EQ(get(0), 1001) << "the oldest is not";
 }
 
+void expect_right(const Layer& layer, int64_t batch = 40) {
+  LayerCase layer_case = {.mask = layer.mask(), .batch = batch};
+  layer_case.arrange(Arrangement::feature_major);
+  expect_matches_reference(layer_case, run_layer(layer, layer_case));
+}
+
+// The kernels of one pass fit the budget, those of the other do not, and whoever is told throws:
+// the change of the mask is done all the same, for all kernels.
+TEST_F(Faults, ALogThatThrowsLeavesNoMaskHalfChanged) {
+  RuntimeOptions options = with_code_budget(2560 << 10);
+  options.log = [](const std::string& line) { throw std::runtime_error(line); };
+  Runtime runtime(options);
+  Layer layer = forced_layer(Mask::random({300, 200}, 0.95, 1), Engine::native, runtime);
+  expect_right(layer);
+  expect_ran_on(layer, Engine::native);
+  const Mask dense = Mask::random({300, 200}, 0.5, 2);
+  EXPECT_TRUE(layer.set_mask(dense).changed());
+  EXPECT_EQ(layer.mask(), dense);
+  expect_right(layer);
+  const std::vector<KernelReport> reports = layer.report();
+  EXPECT_TRUE(std::any_of(reports.begin(), reports.end(), [](const KernelReport& report) {
+    return report.engine == Engine::native;
+  })) << "no kernel fitted, nothing was tested";
+}
+
 int64_t address_space_in_use() {
   std::ifstream file("/proc/self/statm");
   int64_t pages = 0;
@@ -102,12 +128,6 @@ void limit_address_space(int64_t bytes) {
   const auto limit = static_cast<rlim_t>(address_space_in_use() + bytes);
   const rlimit limits{limit, limit};
   if (setrlimit(RLIMIT_AS, &limits) != 0) throw std::runtime_error("setrlimit");
-}
-
-void expect_right(const Layer& layer) {
-  LayerCase layer_case = {.mask = layer.mask(), .batch = 40};
-  layer_case.arrange(Arrangement::feature_major);
-  expect_matches_reference(layer_case, run_layer(layer, layer_case));
 }
 
 class MemoryFaults : public Faults {

@@ -273,9 +273,10 @@ MaskChange Layer::set_mask(const Mask& new_mask) {
   const bool similar = std::abs(after - before) <= kSimilar * before;
   auto lowerings =
       std::make_shared<Lowerings>(impl_->runtime->cache.known(new_mask), impl_->lowerings->conv());
-  const Regeneration regeneration =
-      impl_->variants.regenerate(*impl_->lowerings, *lowerings, similar);
+  // From here on nothing throws: the layer is on the new mask, and the caller learns the change.
+  impl_->variants.forget_mask(similar);
   impl_->lowerings = std::move(lowerings);
+  const Regeneration regeneration = impl_->variants.regenerate(*impl_->lowerings);
   change.kernels_generated = regeneration.generated;
   change.kernels_reused = regeneration.reused;
   change.chunks_emitted = regeneration.chunks_emitted;

@@ -29,6 +29,7 @@ void Regeneration::add(const Regeneration& other) {
 NativeBuild build_native(KernelCache& cache, const LoweredLayerPtr& lowered,
                          const std::vector<StepRequest>& requests, ThreadPool* pool) {
   NativeBuild build;
+  build.lowered = lowered;
   std::vector<Step> steps;
   for (const StepRequest& wanted : requests) {
     const KernelLookup lookup = cache.get(lowered, wanted.step.side, wanted.request,

@@ -32,6 +32,7 @@ struct Regeneration {
 };
 
 struct NativeBuild {
+  LoweredLayerPtr lowered;
   Steps steps;                         // null: `problem` says why
   std::vector<NativeKernelPtr> codes;  // of the steps
   std::string problem;

@@ -43,9 +43,11 @@ std::vector<StepRequest> PassVariants::native_requests(const LoweredLayer& lower
   std::vector<StepRequest> requests;
   for (const Step& step : pass_steps(geometry, false)) {
     const size_t index = requests.size();
-    requests.push_back(
-        {step, step_request(geometry, step, false, options_.relu),
-         index < variant.previous.size() ? variant.previous[index] : PreviousKernel{}});
+    PreviousKernel previous;
+    if (index < variant.previous.codes.size()) {
+      previous = {variant.previous.codes[index], variant.previous.lowered};
+    }
+    requests.push_back({step, step_request(geometry, step, false, options_.relu), previous});
   }
   return requests;
 }
@@ -95,7 +97,7 @@ void PassVariants::look_up_native(const LoweredLayerPtr& lowered, Variant& varia
   std::vector<StepRequest> requests = native_requests(*lowered, variant);
   if (is_declined(lowered, variant, requests)) {
     variant.state = NativeState::declined;
-    variant.previous.clear();
+    variant.previous = {};
     return;
   }
   if (compiles_in_background() && !is_cached(runtime_->cache, lowered, requests)) {
@@ -108,9 +110,9 @@ void PassVariants::look_up_native(const LoweredLayerPtr& lowered, Variant& varia
     }
   }
   NativeBuild build = build_native(runtime_->cache, lowered, requests, &runtime_->pool);
-  if (build.steps == nullptr && !variant.previous.empty()) {
+  if (build.steps == nullptr && !variant.previous.codes.empty()) {
     // The kernels of the old mask may be what takes the room.
-    variant.previous.clear();
+    variant.previous = {};
     requests = {};
     requests = native_requests(*lowered, variant);
     build = build_native(runtime_->cache, lowered, requests, &runtime_->pool);
@@ -122,7 +124,7 @@ void PassVariants::adopt(const LoweredLayer& lowered, Variant& variant, NativeBu
   variant.state = NativeState::built;
   variant.native = std::move(build);
   variant.pending = nullptr;
-  variant.previous.clear();
+  variant.previous = {};
   if (variant.native.steps != nullptr || warned_) return;
   warned_ = true;
   runtime_->warn(fmt::format("layer {}: interpreted instead of native: {}",
@@ -193,36 +195,32 @@ bool PassVariants::accepts_direct(const PassShape& shape) const {
   return static_cast<int64_t>(known.size()) < kMaxDirectPitches;
 }
 
-// Gives up what was made for the old mask, but remembers its kernels: chunks of them may serve on.
-void PassVariants::forget_native(Variant& variant, Lowerings& old_lowerings) {
-  if (variant.native.steps != nullptr) {
-    const LoweredLayerPtr old = old_lowerings.get(variant.shape.image);
-    variant.previous.clear();
-    for (const NativeKernelPtr& code : variant.native.codes) {
-      variant.previous.push_back({code, old});
-    }
+void PassVariants::forget_mask(bool keep_choices) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& variant : variants_) {
+    if (variant->native.steps != nullptr) variant->previous = std::move(variant->native);
+    variant->was_used = variant->state != NativeState::unknown;
+    variant->interpreted = nullptr;
+    variant->native = {};
+    variant->pending = nullptr;
+    variant->declined.clear();
+    variant->state = NativeState::unknown;
+    if (!keep_choices) variant->picker.restart();
+    if (variant->picker.chosen() == Engine::interpreted) variant->previous = {};
   }
-  variant.interpreted = nullptr;
-  variant.native = {};
-  variant.pending = nullptr;
-  variant.declined.clear();
-  variant.state = NativeState::unknown;
 }
 
-Regeneration PassVariants::regenerate(Lowerings& old_lowerings, Lowerings& lowerings,
-                                      bool keep_choices) {
+Regeneration PassVariants::regenerate(Lowerings& lowerings) noexcept {
   const std::lock_guard lock(mutex_);
   Regeneration work;
   for (const auto& variant : variants_) {
-    const bool was_used = variant->state != NativeState::unknown;
-    forget_native(*variant, old_lowerings);
-    if (!keep_choices) variant->picker.restart();
-    if (!was_used || variant->picker.chosen() == Engine::interpreted) {
-      variant->previous.clear();
-      continue;
+    if (!variant->was_used || variant->picker.chosen() == Engine::interpreted) continue;
+    try {
+      look_up_native(lowerings.get(variant->shape.image), *variant);
+      work.add(variant->native.work);
+    } catch (...) {
+      // Memory, or the caller's log; the next call that needs the kernel tries again.
     }
-    look_up_native(lowerings.get(variant->shape.image), *variant);
-    work.add(variant->native.work);
   }
   return work;
 }

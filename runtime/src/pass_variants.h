@@ -38,8 +38,11 @@ class PassVariants {
   // Makes what is missing. A layer that meets ever new pitches packs instead of compiling for ever.
   PreparedPass prepare(const LoweredLayerPtr& lowered, PassShape shape);
   void record(const PassShape& shape, Engine engine, double seconds);
-  // Makes native kernels for all known shapes ready for a new mask, at once or in the background.
-  Regeneration regenerate(Lowerings& old_lowerings, Lowerings& lowerings, bool keep_choices);
+  // The mask changes: nothing made for the old one is run any more, though its chunks may serve on.
+  void forget_mask(bool keep_choices) noexcept;
+  // Makes native kernels for the shapes in use ready, at once or in the background. What fails for
+  // want of memory is left to the calls that need it.
+  Regeneration regenerate(Lowerings& lowerings) noexcept;
   std::vector<KernelReport> report() const;
 
  private:
@@ -52,7 +55,8 @@ class PassVariants {
     NativeState state = NativeState::unknown;
     NativeBuild native;                     // once built
     std::shared_ptr<PendingBuild> pending;  // while pending
-    std::vector<PreviousKernel> previous;   // of the mask before, until built
+    NativeBuild previous;                   // of the mask before, until built
+    bool was_used = false;                  // before the mask changed
     std::string declined;                   // why
     EnginePicker picker;
   };
@@ -69,7 +73,6 @@ class PassVariants {
                    const std::vector<StepRequest>& requests) const;
   void look_up_native(const LoweredLayerPtr& lowered, Variant& variant);
   void adopt(const LoweredLayer& lowered, Variant& variant, NativeBuild build);
-  static void forget_native(Variant& variant, Lowerings& old_lowerings);
   void make_interpreted(const LoweredLayerPtr& lowered, Variant& variant) const;
   Engine choose(const LoweredLayerPtr& lowered, Variant& variant);
   KernelReport report_of(const Variant& variant) const;
