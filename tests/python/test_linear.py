@@ -207,6 +207,10 @@ def test_other_types_name_the_cast(dtype):
 
 def test_other_devices_name_the_move():
     layer = SparseLinear(10, 6, sparsity=0.5)
+    with pytest.raises(TypeError, match="ndarray, expected a torch.Tensor"):
+        layer(torch.zeros(4, 10).numpy())
+    with pytest.raises(ValueError, match=r"sparse_coo.*x\.to_dense\(\)"):
+        layer(torch.zeros(4, 10).to_sparse())
     with pytest.raises(ValueError, match=r"on meta.*x\.cpu\(\)"):
         layer(torch.zeros(4, 10, device="meta"))
 

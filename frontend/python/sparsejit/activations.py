@@ -20,14 +20,20 @@ ABSENT: View = (0, (), ())
 
 
 def check_float32(tensor: torch.Tensor, name: str) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name}: {type(tensor).__name__}, expected a torch.Tensor")
     if tensor.dtype is not torch.float32:
         raise TypeError(
             f"{name}: {tensor.dtype}, expected torch.float32; cast it with {name}.float()"
         )
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+    if tensor.layout is not torch.strided:
         raise ValueError(
-            f"{name}: a {tensor.layout} tensor on {tensor.device}, expected a dense one on the "
-            f"cpu; move it with {name}.cpu()"
+            f"{name}: a {tensor.layout} tensor, expected a dense one; convert it with "
+            f"{name}.to_dense()"
+        )
+    if tensor.device.type != "cpu":
+        raise ValueError(
+            f"{name}: on {tensor.device}, expected the cpu; move it with {name}.cpu()"
         )
 
 

@@ -195,6 +195,8 @@ def initial_mask(
             f"mask and sparsity: {'neither' if mask is None else 'both'}, expected one"
         )
     for extent in shape:
+        if not isinstance(extent, int):
+            raise TypeError(f"a weight of shape {tuple(shape)}, expected whole numbers")
         if extent < 1:
             raise ValueError(f"a weight of shape {tuple(shape)}, expected sizes of at least 1")
     return masks.as_mask(masks.random_mask(shape, sparsity) if mask is None else mask, shape)
