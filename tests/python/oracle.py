@@ -6,11 +6,11 @@ import torch
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
-def gradients(layer, weights, x, dy):
-    """Output and gradients of x, weights and bias for the incoming gradient dy."""
+def gradients(layer, weights, x, dy, after=lambda y: y):
+    """Output of after(layer(x)) and gradients of x, weights and bias for its gradient dy."""
     x = x.detach().clone().requires_grad_()
     parameters = [weights] if layer.bias is None else [weights, layer.bias]
-    y = layer(x)
+    y = after(layer(x))
     return y.detach(), *torch.autograd.grad(y, [x, *parameters], dy)
 
 
@@ -32,3 +32,10 @@ def assert_matches_dense(sparse, x, dy=None):
             atol=1e-5 * largest + 1e-6,
             msg=lambda text, name=name: f"{name}: {text}",
         )
+
+
+def assert_relu_in_the_kernel_is_relu(fused, x, dy):
+    plain = type(fused).from_dense(fused.to_dense(), fused.mask)
+    expected = gradients(plain, plain.values, x, dy, after=torch.relu)
+    for got, want in zip(gradients(fused, fused.values, x, dy), expected):
+        torch.testing.assert_close(got, want, **CLOSE)
