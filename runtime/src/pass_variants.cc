@@ -88,7 +88,7 @@ bool PassVariants::is_declined(const LoweredLayerPtr& lowered, Variant& variant,
   if (expected == 0 || expected >= pays_after) return false;
   if (is_cached(runtime_->cache, lowered, requests)) return false;
   variant.declined =
-      fmt::format("{} calls are expected; compiling, predicted {:.2f} ms, would pay after {:.0f}",
+      fmt::format("expected calls: {}; compiling, predicted {:.2f} ms, would pay after {:.0f}",
                   options_.expected_calls, cost.compile * 1e3, pays_after + 1);
   return true;
 }

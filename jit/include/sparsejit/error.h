@@ -2,7 +2,7 @@
 //
 // Wrong input (a malformed mask, a stride that cannot be, a missing file) throws `Error` before
 // anything is generated or written; the message names the value seen and what was expected.
-// "Cannot compile" is never an Error: it is an outcome with a reason (see Layer::explain).
+// "Cannot compile" is never an Error: it is an outcome with a reason (see EmitResult).
 // A failed SPARSEJIT_CHECK is a bug of this library; it throws InternalError with both operands.
 #pragma once
 
