@@ -1,5 +1,5 @@
 // Emitted code run directly, without the runtime: chunk by chunk over guarded buffers of the plan's
-// pitches, against the naive reference.
+// pitches, against the naive reference. Tiled kernels: tiled_run_test.cc.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -186,6 +186,7 @@ class EmitRun : public ::testing::TestWithParam<Edge> {
 TEST_P(EmitRun, MatchesTheReference) {
   for (const Mask& mask : assorted_masks()) {
     for (const KernelCase& kernel : assorted_cases()) {
+      if (kernel.request.tiled) continue;
       for (const int64_t l2_bytes : {int64_t{4} << 10, int64_t{1} << 20}) {
         SCOPED_TRACE(fmt::format("{}, {}x{} mask, L2 {}", to_text(kernel), mask.rows(), mask.cols(),
                                  l2_bytes));
@@ -200,6 +201,7 @@ TEST_P(EmitRun, MatchesTheReferenceForEveryGroupSize) {
     const Mask wide = Mask::random({1, 30}, 1.0 - static_cast<double>(taps) / 30, 1);
     const Mask tall = Mask::random({30, 1}, 1.0 - static_cast<double>(taps) / 30, 1);
     for (const KernelCase& kernel : assorted_cases()) {
+      if (kernel.request.tiled) continue;
       SCOPED_TRACE(fmt::format("{}, {} taps in the row", to_text(kernel), taps));
       const Mask& mask = kernel.side == Pass::forward ? wide : tall;
       check(prepare(mask, kernel, GetParam(), 1 << 20));

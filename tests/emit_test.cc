@@ -143,25 +143,33 @@ int64_t noted_offset(const Emitted& emitted, const CodeNote& note) {
              (value_slot(emitted.table, plan, note.tap) - chunk_at(emitted, note.at).value_base);
     case NoteKind::bias:
       return kFloatBytes * note.row;
-    case NoteKind::gathered:
-      return kFloatBytes * emitted.table.taps[note.tap].stream * plan.pitches.gathered;
+    case NoteKind::gathered: {
+      const bool tiled = plan.family == KernelFamily::tiled;
+      const int64_t first = tiled ? chunk_at(emitted, note.at).block * plan.block_streams : 0;
+      return kFloatBytes * (emitted.table.taps[note.tap].stream - first) * plan.pitches.gathered;
+    }
     case NoteKind::own:
       return kFloatBytes * note.row * plan.pitches.own;
     case NoteKind::paired:
       return kFloatBytes * note.row * plan.pitches.paired;
+    case NoteKind::partial:
+      return kFloatBytes * note.row * kTileFloats;
+    case NoteKind::prefetch:
+      break;
   }
   return -1;
 }
 
 bool is_stream_access(NoteKind kind) {
-  return kind == NoteKind::gathered || kind == NoteKind::own || kind == NoteKind::paired;
+  return kind == NoteKind::gathered || kind == NoteKind::own || kind == NoteKind::paired ||
+         kind == NoteKind::partial;
 }
 
 // What an access to a stream may be away from the stream's start: a whole vector, or the last
 // vector of a resident stream, which ends where the stream ends.
 bool is_vector_offset(const Plan& plan, int64_t bytes) {
   if (plan.family == KernelFamily::stream) return bytes == 0;
-  const int64_t last = 4 * plan.panel - 32;
+  const int64_t last = 4 * (plan.family == KernelFamily::tiled ? kTileFloats : plan.panel) - 32;
   return bytes == last || (bytes >= 0 && bytes < last && bytes % 32 == 0);
 }
 
@@ -205,6 +213,9 @@ TEST(Emit, EveryMemoryAccessIsNotedAndItsDisplacementIsRight) {
            accesses(chunk_instructions(emitted.code, static_cast<int64_t>(chunk)))) {
         ASSERT_NE(access.note.has_value(), is_argument_access(instruction)) << instruction.text;
         if (!access.note) continue;
+        ASSERT_EQ(access.note->kind == NoteKind::prefetch,
+                  instruction.mnemonic.starts_with("prefetch"));
+        if (access.note->kind == NoteKind::prefetch) continue;
         const int64_t beyond = access.displacement - noted_offset(emitted, *access.note);
         EXPECT_TRUE(is_stream_access(access.note->kind) ? is_vector_offset(emitted.plan, beyond)
                                                         : beyond == 0)
@@ -214,22 +225,22 @@ TEST(Emit, EveryMemoryAccessIsNotedAndItsDisplacementIsRight) {
   });
 }
 
-// The taps whose value or gradient an instruction touches. Gradients of consecutive taps are added
-// together by one wide access, noted with the first of them.
+// The taps whose value or gradient an instruction touches. Consecutive ones are reached by one wide
+// access, noted with the first of them.
 std::set<int64_t> touched_taps(const Emitted& emitted, NoteKind kind) {
   std::set<int64_t> taps;
   for (size_t chunk = 0; chunk < emitted.plan.chunks.size(); ++chunk) {
     for (const Instruction& instruction :
          chunk_instructions(emitted.code, static_cast<int64_t>(chunk))) {
       if (!instruction.note || instruction.note->kind != kind) continue;
-      const int64_t count = kind == NoteKind::d_value ? instruction.access_bytes / 4 : 1;
+      const int64_t count = kind == NoteKind::gathered ? 1 : instruction.access_bytes / 4;
       for (int64_t i = 0; i < count; ++i) taps.insert(instruction.note->tap + i);
     }
   }
   return taps;
 }
 
-// Rows of a resident accumulate group share loads, so a stream is gathered for at least one of
+// Interleaved rows share loads, so a stream is gathered for at least one of
 // them.
 TEST(Emit, EveryTapIsGatheredAndItsValueUsed) {
   for_all_code([](const Emitted& emitted) {

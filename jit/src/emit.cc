@@ -12,6 +12,7 @@ namespace {
 
 ChunkEmitter make_emitter(const TapTable& table, const Plan& plan) {
   const bool accumulate = plan.kind == KernelKind::accumulate;
+  if (plan.family == KernelFamily::tiled) return make_tiled_accumulate_emitter(table, plan);
   if (plan.family == KernelFamily::stream) {
     return accumulate ? make_stream_accumulate_emitter(table, plan)
                       : make_stream_products_emitter(table, plan);
@@ -26,6 +27,8 @@ ChunkEmitter make_emitter(const TapTable& table, const Plan& plan) {
 //
 //     mov rsi, [rdi + own] ... mov rdi, [rdi + gathered]
 //     add rdi, r9;  add rsi, r9;  add rdx, r9;  neg r9        stream family only
+//
+// Tiled kernels have nothing paired: the register holds the sums between blocks.
 Stencil make_entry(const Plan& plan) {
   using namespace registers;
   StencilBuilder builder;
@@ -34,15 +37,16 @@ Stencil make_entry(const Plan& plan) {
     as.mov(into, as.ptr[kArguments + field]);
   };
   const bool stream = plan.family == KernelFamily::stream;
+  const bool tiled = plan.family == KernelFamily::tiled;
   load(kOwn, offsetof(KernelArguments, own));
-  load(kPaired, offsetof(KernelArguments, paired));
+  load(kPaired, tiled ? offsetof(KernelArguments, partial) : offsetof(KernelArguments, paired));
   load(kValues, offsetof(KernelArguments, values));
   load(kBias, offsetof(KernelArguments, start_or_d_values));
   if (plan.tail) {
     load(kTail, offsetof(KernelArguments, tail_offset));
     load(kTailMask, offsetof(KernelArguments, tail_mask));
   }
-  if (stream) load(kBytes, offsetof(KernelArguments, loop_bytes));
+  if (stream || tiled) load(kBytes, offsetof(KernelArguments, loop_bytes));
   load(kGathered, offsetof(KernelArguments, gathered));
   if (stream) {
     for (const auto& pointer : {kGathered, kOwn, kPaired}) as.add(pointer, kBytes);
@@ -85,12 +89,17 @@ const char* to_text(NoteKind kind) {
       return "paired";
     case NoteKind::d_value:
       return "d_value";
+    case NoteKind::partial:
+      return "partial";
+    case NoteKind::prefetch:
+      return "prefetch";
   }
   return "?";
 }
 
-int64_t resident_vector_offset(const Plan& plan, int vector) {
-  if (vector == plan.vectors - 1) return plan.panel * kFloatBytes - kVectorBytes;
+int64_t unrolled_vector_offset(const Plan& plan, int vector) {
+  const bool resident = plan.family == KernelFamily::resident;
+  if (resident && vector == plan.vectors - 1) return plan.panel * kFloatBytes - kVectorBytes;
   return int64_t{vector} * kVectorBytes;
 }
 
@@ -102,13 +111,19 @@ void GatheredStream::begin(StencilBuilder& builder) const {
 Xbyak::Address GatheredStream::vector(StencilBuilder& builder, int vector) const {
   using namespace registers;
   if (!uses_lea()) return builder.slot(kGathered);
-  return builder.as().ptr[kSource + static_cast<size_t>(resident_vector_offset(plan_, vector))];
+  return builder.as().ptr[kSource + static_cast<size_t>(unrolled_vector_offset(plan_, vector))];
 }
 
 void Operands::gathered(int64_t row, int64_t tap, int vector) {
   const Tap& t = table_.taps[tap];
-  const int64_t floats = t.stream * plan_.pitches.gathered + t.shift;
+  const int64_t floats = (t.stream - first_stream_) * plan_.pitches.gathered + t.shift;
   add(floats * kFloatBytes + vector_offset(vector), NoteKind::gathered, row, tap);
+}
+
+void Operands::begin_chunk(const Chunk& chunk) {
+  value_base_ = chunk.value_base;
+  const bool tiled = plan_.family == KernelFamily::tiled;
+  first_stream_ = tiled ? chunk.block * plan_.block_streams : 0;
 }
 
 void Operands::own(int64_t row, int vector) {

@@ -23,9 +23,9 @@
 //
 // Merging does not change the order of any row's sum, so results equal the stream family's.
 #include <algorithm>
-#include <tuple>
 
 #include "emitters.h"
+#include "merged_taps.h"
 
 namespace sparsejit {
 namespace {
@@ -34,13 +34,6 @@ using namespace registers;
 using Xbyak::Ymm;
 
 const Ymm kValue(15);
-
-struct MergedTap {
-  int32_t stream;
-  int32_t shift;
-  int32_t row;  // within the group
-  int64_t tap;  // position in the table
-};
 
 class ResidentAccumulateEmitter {
  public:
@@ -124,7 +117,7 @@ class ResidentAccumulateEmitter {
       operands_.bias(first_row + r);
       writer.stamp(begin_[r], operands_.list());
     }
-    merge(first_row, rows);
+    merge_rows(table_, plan_, {.first_row = first_row, .rows = rows, .block = 0}, merged_);
     for (size_t at = 0; at < merged_.size();) at = emit_source(writer, first_row, at);
     for (int r = 0; r < rows; ++r) {
       operands_.clear();
@@ -133,27 +126,9 @@ class ResidentAccumulateEmitter {
     }
   }
 
-  void merge(int64_t first_row, int rows) {
-    merged_.clear();
-    for (int r = 0; r < rows; ++r) {
-      for (int64_t i = table_.row_begin[first_row + r]; i < table_.row_begin[first_row + r + 1];
-           ++i) {
-        merged_.push_back({table_.taps[i].stream, table_.taps[i].shift, r, i});
-      }
-    }
-    if (rows == 1) return;
-    std::sort(merged_.begin(), merged_.end(), [](const MergedTap& a, const MergedTap& b) {
-      return std::tie(a.stream, a.shift, a.row, a.tap) < std::tie(b.stream, b.shift, b.row, b.tap);
-    });
-  }
-
   // All taps that read the source at `at`; returns the position of the next source.
   size_t emit_source(CodeWriter& writer, int64_t first_row, size_t at) {
-    size_t end = at + 1;
-    while (end < merged_.size() && merged_[end].stream == merged_[at].stream &&
-           merged_[end].shift == merged_[at].shift) {
-      ++end;
-    }
+    const size_t end = same_source_end(merged_, at);
     const bool share = end - at > 1;
     if (share) stamp_sources(writer, load_shared_, first_row + merged_[at].row, merged_[at].tap);
     for (; at < end; ++at) {

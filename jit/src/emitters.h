@@ -1,4 +1,4 @@
-// The four emitters behind emit_kernel and what they share. The stream emitter of sums makes both
+// The emitters behind emit_kernel and what they share. The stream emitter of sums makes both
 // fused and products kernels; a resident fused kernel does not exist (see jit/README.md).
 //
 // Each is a function object that builds its stencils on first use and emits one chunk at a time.
@@ -26,16 +26,18 @@ ChunkEmitter make_stream_accumulate_emitter(const TapTable& table, const Plan& p
 ChunkEmitter make_stream_products_emitter(const TapTable& table, const Plan& plan);
 ChunkEmitter make_resident_accumulate_emitter(const TapTable& table, const Plan& plan);
 ChunkEmitter make_resident_products_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_tiled_accumulate_emitter(const TapTable& table, const Plan& plan);
 
 namespace registers {
 inline const Xbyak::Reg64 kArguments = Xbyak::util::rdi;  // at the entry only
 inline const Xbyak::Reg64 kGathered = Xbyak::util::rdi;
 inline const Xbyak::Reg64 kOwn = Xbyak::util::rsi;
 inline const Xbyak::Reg64 kPaired = Xbyak::util::rdx;
+inline const Xbyak::Reg64 kPartial = Xbyak::util::rdx;  // tiled family
 inline const Xbyak::Reg64 kValues = Xbyak::util::rcx;
 inline const Xbyak::Reg64 kBias = Xbyak::util::r8;
 inline const Xbyak::Reg64 kDValues = Xbyak::util::r8;
-inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;  // negated: where the index starts
+inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;  // stream: negated, where the index starts
 inline const Xbyak::Reg64 kTail = Xbyak::util::r10;
 inline const Xbyak::Reg64 kTailMask = Xbyak::util::r11;  // points to the mask
 inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;     // stream family
@@ -77,8 +79,9 @@ class GatheredStream {
   const Plan& plan_;
 };
 
-// Byte offset of a vector in a stream of a resident plan: the last one ends where the stream ends.
-int64_t resident_vector_offset(const Plan& plan, int vector);
+// Byte offset of a vector in a stream of a resident plan, whose last one ends where the stream
+// ends, or in a tile.
+int64_t unrolled_vector_offset(const Plan& plan, int vector);
 
 // What the own stream of a row holds when a group of its taps begins: nothing yet, sums of earlier
 // groups, or sums of an earlier block of the plan. It matters for the tail: after an earlier group
@@ -105,8 +108,8 @@ class Operands {
  public:
   Operands(const TapTable& table, const Plan& plan) : table_(table), plan_(plan) {}
 
-  // Values are addressed from the chunk's base on.
-  void begin_chunk(const Chunk& chunk) { value_base_ = chunk.value_base; }
+  // Values are addressed from the chunk's base on, tiled streams from the block's first one.
+  void begin_chunk(const Chunk& chunk);
   void clear() { list_.clear(); }
   std::span<const SlotOperand> list() const { return list_; }
 
@@ -115,6 +118,11 @@ class Operands {
   // The slots of emit_store_sums; `contiguous` is are_contiguous of the same taps.
   void stored_sums(int64_t row, int64_t tap, int count, bool contiguous);
   bool are_contiguous(int64_t tap, int count) const;
+  // Tiled family: `row` counts from the first one of the part.
+  void partial(int64_t row, int vector) {
+    add(row * kTileFloats * kFloatBytes + vector_offset(vector), NoteKind::partial, row, -1);
+  }
+  void prefetch(int64_t offset) { add(offset, NoteKind::prefetch, 0, -1); }
   void bias(int64_t row) { add(row * kFloatBytes, NoteKind::bias, row, -1); }
   void gathered(int64_t row, int64_t tap, int vector = 0);
   void own(int64_t row, int vector = 0);
@@ -125,7 +133,7 @@ class Operands {
     list_.push_back({offset, kind, static_cast<int32_t>(row), tap});
   }
   int64_t vector_offset(int vector) const {
-    return plan_.family == KernelFamily::resident ? resident_vector_offset(plan_, vector) : 0;
+    return plan_.family == KernelFamily::stream ? 0 : unrolled_vector_offset(plan_, vector);
   }
   int64_t value_offset(int64_t tap) const {
     return (value_slot(table_, plan_, tap) - value_base_) * kFloatBytes;
@@ -134,6 +142,7 @@ class Operands {
   const TapTable& table_;
   const Plan& plan_;
   int64_t value_base_ = 0;
+  int64_t first_stream_ = 0;
   std::vector<SlotOperand> list_;
 };
 

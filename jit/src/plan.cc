@@ -5,8 +5,8 @@
 #include "sparsejit/plan.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "plan_parts.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit {
@@ -51,8 +51,20 @@ constexpr int64_t kTapsPerBlock = 12;
 // Enough parts for any sensible thread count, each with enough taps to be worth an entry.
 constexpr int64_t kMaxParts = 64;
 constexpr int64_t kMinTapsPerPart = 1024;
-// A row costs about as much as this many taps beside its own.
-constexpr int64_t kRowCostInTaps = 2;
+
+// Tiled family, measured on Zen 4, 768 -> 3072, batch 896, 80% / 90% / 95%: two vectors, four rows
+// and blocks of 96 streams 11.9 / 6.5 / 3.9 ms; four vectors and two rows, or blocks of 384, are up
+// to a fifth slower. A block's tile, the one that is prefetched and the sums of a part share L1;
+// the code of a chunk is executed once a tile and takes half of a first-level code cache.
+constexpr int kTiledVectors = 2;
+constexpr int kTiledRows = 4;
+constexpr int kTiledValues = 4;  // of one row, fetched by one load
+constexpr int64_t kL1BytesPerBlockStream = 320;
+constexpr int64_t kTiledChunkBytes = 16 << 10;
+constexpr int64_t kTiledTapBytes = 27;
+constexpr int64_t kMaxTiledParts = 512;
+// Part of L2 that the sums of the rows of a part may fill between blocks.
+constexpr int64_t kPartialShareOfL2 = 4;
 
 int64_t round_down(int64_t value, int64_t step) { return value / step * step; }
 int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
@@ -96,58 +108,12 @@ bool is_resident(const KernelRequest& request, const MachineModel& machine) {
 
 void plan_pitches(Plan& plan, const KernelRequest& request) {
   constexpr int64_t kLongestTail = 7;
-  const int64_t packed = stream_pitch(plan.panel + (plan.tail ? kLongestTail : 0));
+  const bool tiled = plan.family == KernelFamily::tiled;
+  const int64_t packed = stream_pitch(plan.panel + (plan.tail || tiled ? kLongestTail : 0));
   const auto choose = [&](int64_t pitch) { return pitch == 0 ? packed : pitch; };
-  plan.pitches.gathered = choose(request.pitches.gathered);
+  plan.pitches.gathered = tiled ? kTileFloats : choose(request.pitches.gathered);
   plan.pitches.own = choose(request.pitches.own);
   plan.pitches.paired = choose(request.pitches.paired);
-}
-
-int64_t cost_before(const TapTable& table, int64_t row) {
-  return table.row_begin[row] + kRowCostInTaps * row;
-}
-
-int64_t count_parts(const TapTable& table) {
-  const int64_t cost = cost_before(table, table.rows());
-  return std::max<int64_t>(1,
-                           std::min({kMaxParts, table.rows(), divide_up(cost, kMinTapsPerPart)}));
-}
-
-// Cuts the rows into ranges of about equal cost.
-std::vector<int64_t> cut_evenly(const TapTable& table) {
-  const int64_t rows = table.rows();
-  const int64_t cost = cost_before(table, rows);
-  const int64_t parts = count_parts(table);
-  std::vector<int64_t> part_begin = {0};
-  for (int64_t row = 0; row < rows; ++row) {
-    const auto begun = static_cast<int64_t>(part_begin.size());
-    if (row > part_begin.back() && cost_before(table, row) >= begun * cost / parts) {
-      part_begin.push_back(row);
-    }
-  }
-  part_begin.push_back(rows);
-  return part_begin;
-}
-
-// Whether `part_begin`, made for another mask, still cuts this one well: about as many parts as
-// there should be, none much above its share.
-bool is_balanced(const std::vector<int64_t>& part_begin, const TapTable& table) {
-  constexpr double kTolerance = 0.25;
-  if (part_begin.back() != table.rows()) return false;
-  const auto parts = static_cast<double>(part_begin.size() - 1);
-  if (std::abs(parts - static_cast<double>(count_parts(table))) > kTolerance * parts) return false;
-  const double share = static_cast<double>(cost_before(table, table.rows())) / parts;
-  for (size_t i = 0; i + 1 < part_begin.size(); ++i) {
-    const int64_t cost = cost_before(table, part_begin[i + 1]) - cost_before(table, part_begin[i]);
-    if (static_cast<double>(cost) > (1 + kTolerance) * share) return false;
-  }
-  return true;
-}
-
-void plan_parts(Plan& plan, const TapTable& table, const Plan* previous) {
-  const bool keep = previous != nullptr && is_balanced(previous->part_begin, table);
-  plan.part_begin = keep ? previous->part_begin : cut_evenly(table);
-  for (const int64_t row : plan.part_begin) plan.part_taps.push_back(table.row_begin[row]);
 }
 
 // Sizes of the emitted pieces, in bytes (plan_test checks the sum against the emitter).
@@ -177,6 +143,7 @@ int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
     if (plan.kind == KernelKind::accumulate) return taps * (9 + gathered) + 13 * vectors + 9;
     return taps * (gathered + 13) + 8 * vectors + 20;
   }
+  if (plan.family == KernelFamily::tiled) return taps * kTiledTapBytes + 18 * vectors + 9;
   const int64_t groups = std::max<int64_t>(1, divide_up(taps, plan.taps_per_group));
   const PieceBytes bytes = stream_bytes(plan.kind);
   if (!plan.tail) return taps * bytes.tap + groups * bytes.group;
@@ -228,7 +195,50 @@ void plan_stream(Plan& plan, const KernelRequest& request, const TapTable& table
   plan.packed_values = sums_in_pieces(request, machine);
 }
 
+// Blocks of streams whose tile takes its share of L1; parts whose chunks take their share of the
+// first-level code cache, and whose sums between blocks take theirs of L2.
+void plan_tiled(Plan& plan, const TapTable& table, const MachineModel& machine) {
+  const int64_t streams = std::max<int64_t>(1, table.streams);
+  plan.vectors = kTiledVectors;
+  plan.rows_per_group = kTiledRows;
+  plan.taps_per_group = kTiledValues;
+  plan.panel = longest_panel(machine);
+  const int64_t wanted = std::max<int64_t>(16, machine.l1_bytes / kL1BytesPerBlockStream);
+  plan.blocks = static_cast<int32_t>(divide_up(streams, wanted));
+  plan.block_streams = divide_up(streams, plan.blocks);
+}
+
+PartLimits part_limits(const Plan& plan, const MachineModel& machine) {
+  PartLimits limits{.max_parts = kMaxParts, .min_taps = kMinTapsPerPart};
+  if (plan.family != KernelFamily::tiled) return limits;
+  const auto row_bytes = plan.panel * static_cast<int64_t>(sizeof(float));
+  limits.max_parts = kMaxTiledParts;
+  limits.min_taps = plan.blocks * kTiledChunkBytes / kTiledTapBytes;
+  limits.max_rows = std::max<int64_t>(
+      kTiledRows, round_down(machine.l2_bytes / kPartialShareOfL2 / row_bytes, kTiledRows));
+  return limits;
+}
+
+KernelFamily family_of(const KernelRequest& request, const MachineModel& machine) {
+  if (request.tiled) return KernelFamily::tiled;
+  return is_resident(request, machine) ? KernelFamily::resident : KernelFamily::stream;
+}
+
 }  // namespace
+
+int64_t Plan::most_rows() const {
+  int64_t most = 0;
+  for (int32_t part = 0; part < parts(); ++part) {
+    most = std::max(most, part_begin[part + 1] - part_begin[part]);
+  }
+  return most;
+}
+
+bool can_be_tiled(const TapTable& table, const KernelRequest& request) {
+  return request.kind == KernelKind::accumulate && request.length >= kTileFloats &&
+         std::all_of(table.taps.begin(), table.taps.end(),
+                     [](const Tap& tap) { return tap.shift == 0; });
+}
 
 TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32_t block) {
   const auto begin = table.taps.begin() + table.row_begin[row];
@@ -262,6 +272,11 @@ KernelRequest canonical_request(const KernelRequest& request, const MachineModel
   const int64_t lanes = machine.isa.lanes;
   KernelRequest canonical = request;
   canonical.repeated = sums_in_pieces(request, machine);
+  if (request.tiled) {
+    canonical.length = kTileFloats;
+    canonical.pitches.gathered = 0;
+    return canonical;
+  }
   if (is_resident(request, machine)) return canonical;
   canonical.length = (kMaxResidentVectors + 1) * lanes;
   if (request.length % lanes != 0) ++canonical.length;
@@ -274,15 +289,22 @@ Plan plan_kernel(const TapTable& table, const KernelRequest& request, const Mach
   Plan plan;
   plan.kind = request.kind;
   plan.relu = request.relu;
-  plan.tail = request.length % machine.isa.lanes != 0;
-  plan.family = is_resident(request, machine) ? KernelFamily::resident : KernelFamily::stream;
-  if (plan.family == KernelFamily::resident) {
-    plan_resident(plan, request, table, machine);
-  } else {
-    plan_stream(plan, request, table, machine);
+  plan.family = family_of(request, machine);
+  plan.tail = plan.family != KernelFamily::tiled && request.length % machine.isa.lanes != 0;
+  switch (plan.family) {
+    case KernelFamily::resident:
+      plan_resident(plan, request, table, machine);
+      break;
+    case KernelFamily::stream:
+      plan_stream(plan, request, table, machine);
+      break;
+    case KernelFamily::tiled:
+      SPARSEJIT_CHECK(can_be_tiled(table, request), ==, true);
+      plan_tiled(plan, table, machine);
+      break;
   }
   plan_pitches(plan, request);
-  plan_parts(plan, table, previous);
+  plan_parts(plan, table, part_limits(plan, machine), previous);
   plan_chunks(plan, table);
   return plan;
 }

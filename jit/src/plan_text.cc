@@ -22,7 +22,15 @@ const char* to_text(KernelKind kind) {
 }
 
 const char* to_text(KernelFamily family) {
-  return family == KernelFamily::stream ? "stream" : "resident";
+  switch (family) {
+    case KernelFamily::stream:
+      return "stream";
+    case KernelFamily::resident:
+      return "resident";
+    case KernelFamily::tiled:
+      return "tiled";
+  }
+  return "?";
 }
 
 std::string to_text(const Plan& plan) {
@@ -35,6 +43,10 @@ std::string to_text(const Plan& plan) {
   } else {
     fmt::format_to(out, "  panel {} floats\n", plan.panel);
     fmt::format_to(out, "  blocks {} of {} streams\n", plan.blocks, plan.block_streams);
+  }
+  if (plan.family == KernelFamily::tiled) {
+    fmt::format_to(out, "  tiles of {} floats, rows a group {}, a part at most {}\n", kTileFloats,
+                   plan.rows_per_group, plan.most_rows());
   }
   if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
   if (plan.relu) text += "  ReLU: negative sums become 0\n";

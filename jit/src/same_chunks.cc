@@ -13,10 +13,20 @@ Plan without_rows(Plan plan) {
   return plan;
 }
 
+// The taps that decide on the code of a row in a block. Tiled kernels load several values at once,
+// those of other blocks too.
+TapRange seen_range(const PlannedTable& planned, int64_t row, int32_t block) {
+  const TapTable& table = planned.table;
+  if (planned.plan.family == KernelFamily::tiled) {
+    return {table.row_begin[row], table.row_begin[row + 1]};
+  }
+  return block_range(table, planned.plan, row, block);
+}
+
 bool same_row(const PlannedTable& before, const PlannedTable& now, int64_t row,
               const Chunk& chunk_before, const Chunk& chunk) {
-  const TapRange a = block_range(before.table, before.plan, row, chunk.block);
-  const TapRange b = block_range(now.table, now.plan, row, chunk.block);
+  const TapRange a = seen_range(before, row, chunk.block);
+  const TapRange b = seen_range(now, row, chunk.block);
   if (a.end - a.begin != b.end - b.begin) return false;
   for (int64_t i = 0; i < a.end - a.begin; ++i) {
     const Tap& tap_before = before.table.taps[a.begin + i];

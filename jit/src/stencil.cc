@@ -21,6 +21,14 @@ Xbyak::Address StencilBuilder::slot(const Xbyak::RegExp& base) {
   return generator_.ptr[base + static_cast<size_t>(placeholder(slots_++))];
 }
 
+void StencilBuilder::jump_if_greater() {
+  Xbyak::Label anywhere;
+  generator_.L(anywhere);
+  generator_.jg(anywhere, Xbyak::CodeGenerator::T_NEAR);
+  const size_t distance = generator_.getSize() - sizeof(int32_t);
+  generator_.rewrite(distance, static_cast<uint64_t>(placeholder(slots_++)), sizeof(int32_t));
+}
+
 Stencil StencilBuilder::finish() const {
   Stencil stencil;
   stencil.bytes.assign(generator_.getCode(), generator_.getCode() + generator_.getSize());

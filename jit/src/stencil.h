@@ -31,6 +31,8 @@ class StencilBuilder {
   Xbyak::CodeGenerator& as() { return generator_; }
   // [base + displacement to be patched]; use each returned address in exactly one instruction.
   Xbyak::Address slot(const Xbyak::RegExp& base);
+  // jg with a distance to be patched, counted from the end of the instruction.
+  void jump_if_greater();
   // Loops are not aligned: the padding was 3% of the code, and code bytes are what costs.
   Stencil finish() const;
 
@@ -57,6 +59,8 @@ class CodeWriter {
   void begin_chunk();                   // aligned to a cache line
   void end_chunks() { begin_chunk(); }  // where another would begin
   void stamp(const Stencil& stencil, std::span<const SlotOperand> operands);
+  // Bytes written so far.
+  int64_t position() const { return static_cast<int64_t>(code_.bytes.size()); }
   // False once an offset did not fit 31 bits; the code is then unusable.
   bool fits() const { return fits_; }
   int64_t bad_offset() const { return bad_offset_; }

@@ -31,6 +31,12 @@ inline KernelRequest make_request(KernelKind kind, int64_t length) {
   return request;
 }
 
+inline KernelRequest make_tiled_request(int64_t length) {
+  KernelRequest request = make_request(KernelKind::accumulate, length);
+  request.tiled = true;
+  return request;
+}
+
 // A kernel as a layer uses it: the request, and whose table is walked (see plan.h).
 struct KernelCase {
   Pass side = Pass::forward;
@@ -42,7 +48,7 @@ struct KernelCase {
   }
 };
 
-// All four uses of a kernel, at the edges of both families' lengths, with and without a tail.
+// All uses of a kernel, at the edges of all families' lengths, with and without a tail.
 inline std::vector<KernelCase> assorted_cases() {
   std::vector<KernelCase> cases;
   for (const int64_t length : {8, 9, 24, 40, 41, 61, 64, 65, 72, 902, 904}) {
@@ -51,11 +57,16 @@ inline std::vector<KernelCase> assorted_cases() {
     cases.push_back({Pass::backward, make_request(KernelKind::fused, length)});
     cases.push_back({Pass::forward, make_request(KernelKind::products, length)});
   }
+  for (const int64_t length : {16, 41, 902}) {
+    cases.push_back({Pass::forward, make_tiled_request(length)});
+    cases.push_back({Pass::backward, make_tiled_request(length)});
+  }
   return cases;
 }
 
 inline std::string to_text(const KernelCase& kernel) {
-  return fmt::format("{} {} of {} floats", to_text(kernel.side), to_text(kernel.request.kind),
+  return fmt::format("{} {}{} of {} floats", to_text(kernel.side),
+                     kernel.request.tiled ? "tiled " : "", to_text(kernel.request.kind),
                      kernel.request.length);
 }
 

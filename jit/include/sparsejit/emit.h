@@ -19,24 +19,29 @@ struct KernelArguments {
   const float* gathered = nullptr;
   float* own = nullptr;           // unused by products
   const float* paired = nullptr;  // unused by accumulate
-  // In the plan's order, from the chunk's value_base on.
+  // In the plan's order, from the chunk's value_base on. Tiled family: of the part's other values
+  // up to three may be read.
   const float* values = nullptr;
   // Accumulate: const float* start, one a row (the bias, or zeros). Else: float* d_values, in the
   // plan's order, from the chunk's value_base on; added to where the plan has packed_values,
   // overwritten otherwise.
   const void* start_or_d_values = nullptr;
-  // Stream family: bytes of the panel that the loop covers, a positive multiple of 32.
+  // Stream family: bytes of the panel that the loop covers, a positive multiple of 32; tiled
+  // family: of 64.
   int64_t loop_bytes = 0;
   // With a tail: byte offset of the last vector of the panel from where the loop ends (-28 to 0;
   // it overlaps the loop unless 0), and eight lanes: -1 where it does not overlap, else 0.
   int64_t tail_offset = 0;
   const int32_t* tail_mask = nullptr;
+  // Tiled family with several blocks: sums between blocks, [tile][most_rows of the plan][16].
+  // `gathered` then is the first tile of the block, [tile][block_streams][16].
+  float* partial = nullptr;
 };
 
 using ChunkEntry = void (*)(const KernelArguments*);
 
 // What one displacement in the code refers to; kept when EmitOptions::notes is set.
-enum class NoteKind : uint8_t { value, bias, gathered, own, paired, d_value };
+enum class NoteKind : uint8_t { value, bias, gathered, own, paired, d_value, partial, prefetch };
 
 const char* to_text(NoteKind kind);
 

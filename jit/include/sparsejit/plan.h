@@ -2,12 +2,15 @@
 //
 //     TapTable + KernelRequest + MachineModel  --plan_kernel-->  Plan  --emit_kernel-->  bytes
 //
-// Two kernel families (jit/README.md shows the code of each):
+// Three kernel families (jit/README.md shows the code of each):
 //   stream    the loop over the stream is inside; the values of up to taps_per_group taps sit in
 //             registers. For long streams; the stream is walked in panels so that the gathered
 //             streams of one block stay in L2.
 //   resident  short streams: all vectors of rows_per_group rows stay in registers while all
 //             their taps execute; no loop. The stream length is part of the code.
+//   tiled     accumulate without shifts: gathered streams lie in tiles of 16 floats, a block's tile
+//             fits L1 and is read several times by a chunk, whose code loops over the tiles; rows
+//             are interleaved and share loads. What sums come to between blocks lies in a buffer.
 //
 // Three kinds of kernels serve the passes of a layer:
 //   accumulate  own[row] = start + sum of value * gathered        forward; and dx alone
@@ -29,7 +32,7 @@ namespace sparsejit {
 
 enum class Pass { forward, backward };
 enum class KernelKind { accumulate, fused, products };
-enum class KernelFamily { stream, resident };
+enum class KernelFamily { stream, resident, tiled };
 
 const char* to_text(Pass pass);
 const char* to_text(KernelKind kind);
@@ -58,6 +61,7 @@ struct KernelRequest {
   bool interpreted = false;  // planned for intrinsics: short streams pay differently
   bool repeated = false;     // runs over several slabs of streams, whose sums add up
   bool relu = false;         // accumulate: own[row] = max(0, sum)
+  bool tiled = false;        // the tiled family; see can_be_tiled
   bool operator==(const KernelRequest&) const = default;
 };
 
@@ -74,9 +78,9 @@ struct Chunk {
 struct Plan {
   KernelKind kind = KernelKind::accumulate;
   KernelFamily family = KernelFamily::stream;
-  int vectors = 0;         // resident: vectors of one stream; stream: 1
+  int vectors = 0;         // resident: vectors of one stream; tiled: of a tile; stream: 1
   int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
-  int rows_per_group = 1;  // resident accumulate: rows interleaved so that they share loads
+  int rows_per_group = 1;  // resident accumulate, tiled: rows interleaved so that they share loads
   // Several panels: values are read, and their gradients added to, in the table's order. One
   // panel: by value index, and gradients are stored once.
   bool packed_values = false;
@@ -84,10 +88,10 @@ struct Plan {
   // The stream is no multiple of the lanes: its last vector is handled apart, overlapping the one
   // before it, so that no access leaves the stream.
   bool tail = false;
-  // Floats of the stream a call covers: stream family at most (and up to 7 more in a tail),
+  // Floats of the stream a call covers: stream and tiled family at most (and up to 7 more),
   // resident family exactly.
   int64_t panel = 0;
-  Pitches pitches;            // complete: none is 0, except unused ones
+  Pitches pitches;  // complete: none is 0, except unused ones; tiled: gathered is a tile's
   int64_t block_streams = 0;  // gathered streams of one block
   int32_t blocks = 1;
   std::vector<int64_t> part_begin;  // parts+1 row numbers
@@ -96,8 +100,18 @@ struct Plan {
   int64_t code_bytes_estimate = 0;
 
   int32_t parts() const { return static_cast<int32_t>(part_begin.size()) - 1; }
+  int64_t most_rows() const;  // of any part
   bool operator==(const Plan&) const = default;
 };
+
+// Tiled family: floats of each stream in a tile. Tiles of a panel of `length` floats: all whole
+// ones, and one that ends where the panel ends if there is a rest.
+inline constexpr int64_t kTileFloats = 16;
+inline int64_t tiles_of(int64_t length) { return (length + kTileFloats - 1) / kTileFloats; }
+
+// Whether a plan of the tiled family can be asked for: it accumulates without shifts, and streams
+// are a tile or more.
+bool can_be_tiled(const TapTable& table, const KernelRequest& request);
 
 // Positions [begin, end) in TapTable::taps.
 struct TapRange {
