@@ -102,13 +102,17 @@ std::vector<StepRequest> step_requests(const CandidateTarget& target, const Cand
   return requests;
 }
 
-std::vector<Plan> plan_candidate(const CandidateTarget& target, const Candidate& candidate) {
+PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
+  const MachineModel& machine = target.layer.runtime->machine;
   std::vector<Plan> plans;
   for (const StepRequest& wanted : step_requests(target, candidate)) {
-    plans.push_back(plan_kernel(target.lowered->table(wanted.step.side), wanted.request,
-                                target.layer.runtime->machine));
+    plans.push_back(plan_kernel(target.lowered->table(wanted.step.side), wanted.request, machine));
   }
-  return plans;
+  const PassWork work{.plans = plans,
+                      .floats = target.slabs.total(),
+                      .slabs = target.slabs.count(),
+                      .longest_slab = target.slabs.longest()};
+  return candidate.generated() ? predict_native(work, machine) : predict_interpreted(work, machine);
 }
 
 bool is_at_hand(const CandidateTarget& target, const Candidate& candidate) {
@@ -142,11 +146,18 @@ void release(Candidate& candidate) noexcept {
   candidate.state = CandidateState::unknown;
 }
 
+void decline(Candidate& candidate, std::string why) {
+  release(candidate);
+  candidate.state = CandidateState::declined;
+  candidate.note = std::move(why);
+}
+
 void forget_mask(Candidate& candidate) noexcept {
   NativeBuild made =
       std::move(candidate.code.steps != nullptr ? candidate.code : candidate.previous);
   release(candidate);
   candidate.note.clear();
+  candidate.predicted = {};
   candidate.previous = std::move(made);
 }
 

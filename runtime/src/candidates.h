@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "cost_model.h"
 #include "native_build.h"
 #include "pass_shape.h"
 #include "runtime_impl.h"
@@ -41,6 +42,7 @@ struct Candidate {
   std::shared_ptr<PendingBuild> pending;  // while pending
   NativeBuild previous;                   // generated for the mask before, until built
   std::string note;                       // why it is declined or failed
+  PassCost predicted;                     // 0: nobody asked
 
   bool generated() const { return kind.engine == Engine::native; }
   bool failed() const { return state == CandidateState::built && steps == nullptr; }
@@ -70,8 +72,8 @@ std::vector<Candidate> make_candidates(const LayerContext& layer);
 
 std::vector<StepRequest> step_requests(const CandidateTarget& target, const Candidate& candidate);
 
-// The plans it would have, without code.
-std::vector<Plan> plan_candidate(const CandidateTarget& target, const Candidate& candidate);
+// What a call would take, and making it.
+PassCost predict(const CandidateTarget& target, const Candidate& candidate);
 
 // Whether making it costs nothing: no code is missing in the cache.
 bool is_at_hand(const CandidateTarget& target, const Candidate& candidate);
@@ -80,6 +82,7 @@ bool is_at_hand(const CandidateTarget& target, const Candidate& candidate);
 void start_making(const CandidateTarget& target, Candidate& candidate);
 // From pending to built, if the background compiler is done.
 void poll(const CandidateTarget& target, Candidate& candidate);
+void decline(Candidate& candidate, std::string why);
 // The candidate will not run, or not with this mask: frees what was made.
 void release(Candidate& candidate) noexcept;
 // To unknown, as the mask changes; generated code is kept as a source of chunks.

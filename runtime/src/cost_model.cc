@@ -39,25 +39,45 @@ double code_rate(int64_t bytes, const MachineModel& machine) {
   return 2 * bytes <= machine.l3_bytes ? kCodeFromL3 : kCodeFromMemory;
 }
 
+// Times a step walks through its code, or its taps, in a call.
+double rounds_of(const Plan& plan, const PassWork& work) {
+  const int64_t panel = std::max<int64_t>(1, plan.panel);
+  const int64_t panels = std::max<int64_t>(1, (work.longest_slab + panel - 1) / panel);
+  return static_cast<double>(work.slabs * panels);
+}
+
+double arithmetic_seconds(const Plan& plan, const PassWork& work, const MachineModel& machine) {
+  const double vectors = static_cast<double>(work.floats) / machine.isa.lanes;
+  return static_cast<double>(plan.part_taps.back()) * vectors * vector_seconds(plan.kind);
+}
+
 }  // namespace
 
-PassCost predict_cost(std::span<const Plan> native, int64_t floats, int64_t rounds,
-                      const MachineModel& machine) {
+PassCost predict_native(const PassWork& work, const MachineModel& machine) {
   PassCost cost;
   int64_t code = 0;
-  for (const Plan& plan : native) code += plan.code_bytes_estimate;
-  for (const Plan& plan : native) {
-    const auto taps = static_cast<double>(plan.part_taps.back());
-    const double vectors = static_cast<double>(floats) / machine.isa.lanes;
-    const double work = taps * vectors * vector_seconds(plan.kind);
-    const double fetch = static_cast<double>(plan.code_bytes_estimate) *
-                         static_cast<double>(rounds) / code_rate(code, machine);
-    cost.native += std::max(work, fetch);
-    cost.interpreted +=
-        kInterpretedShare * work + taps * static_cast<double>(rounds) * kInterpretedVisit;
-    cost.compile += kCompileKernel + kCompileByte * static_cast<double>(plan.code_bytes_estimate);
+  for (const Plan& plan : work.plans) code += plan.code_bytes_estimate;
+  for (const Plan& plan : work.plans) {
+    const auto bytes = static_cast<double>(plan.code_bytes_estimate);
+    const double fetch = bytes * rounds_of(plan, work) / code_rate(code, machine);
+    cost.call += std::max(arithmetic_seconds(plan, work, machine), fetch);
+    cost.compile += kCompileKernel + kCompileByte * bytes;
   }
   return cost;
+}
+
+PassCost predict_interpreted(const PassWork& work, const MachineModel& machine) {
+  PassCost cost;
+  for (const Plan& plan : work.plans) {
+    const double visits = static_cast<double>(plan.part_taps.back()) * rounds_of(plan, work);
+    cost.call +=
+        kInterpretedShare * arithmetic_seconds(plan, work, machine) + visits * kInterpretedVisit;
+  }
+  return cost;
+}
+
+double break_even_calls(const PassCost& compiled, const PassCost& other) {
+  return compiled.call < other.call ? compiled.compile / (other.call - compiled.call) : 0;
 }
 
 }  // namespace sparsejit

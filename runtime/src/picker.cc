@@ -1,3 +1,4 @@
+// See picker.h.
 #include "picker.h"
 
 #include <algorithm>
@@ -6,67 +7,94 @@ namespace sparsejit {
 namespace {
 
 constexpr int kWarmUpCalls = 1;
-constexpr size_t kSamples = 7;
-// Medians closer than this are not trusted until there are kCloseSamples of each.
-constexpr double kClose = 0.10;
-constexpr size_t kCloseSamples = 31;
+
+// With so many samples of all, a candidate is dropped beyond these factors.
+struct Rule {
+  size_t samples;
+  bool ranges;  // its fastest call against the leader's slowest, not medians
+  double factor;
+};
+constexpr Rule kRules[] = {{2, true, 1.5},  {3, true, 1.2},    {5, true, 1.05},
+                           {7, false, 1.1}, {15, false, 1.05}, {31, false, 1.0}};
+
+double median_of(std::vector<double> seconds) {
+  if (seconds.empty()) return 0;
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+bool is_slower(const std::vector<double>& seconds, const std::vector<double>& leader,
+               size_t samples) {
+  return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) {
+    if (samples < rule.samples) return false;
+    return rule.ranges ? *std::min_element(seconds.begin(), seconds.end()) >=
+                             rule.factor * *std::max_element(leader.begin(), leader.end())
+                       : median_of(seconds) >= rule.factor * median_of(leader);
+  });
+}
 
 }  // namespace
 
-double Picker::Racer::median() const {
-  if (seconds.empty()) return 0;
-  std::vector<double> sorted = seconds;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
+double Picker::Racer::median() const { return median_of(seconds); }
+
+const Picker::Racer* Picker::find(int candidate) const {
+  for (const Racer& racer : racers_) {
+    if (racer.candidate == candidate) return &racer;
+  }
+  return nullptr;
 }
 
 void Picker::enter(std::span<const int> candidates) {
   std::vector<Racer> racers;
   for (const int candidate : candidates) {
-    racers.push_back({.candidate = candidate, .calls = 0, .seconds = {}});
-    for (Racer& known : racers_) {
-      if (known.candidate == candidate) racers.back() = std::move(known);
-    }
+    const Racer* known = find(candidate);
+    racers.push_back(known == nullptr ? Racer{.candidate = candidate, .seconds = {}} : *known);
   }
   racers_ = std::move(racers);
-  if (racers_.size() == 1) chosen_ = racers_.front().candidate;
+  decide();
 }
 
 int Picker::next() const {
-  const auto least =
-      std::min_element(racers_.begin(), racers_.end(),
-                       [](const Racer& a, const Racer& b) { return a.calls < b.calls; });
-  return least->candidate;
+  const Racer* next = nullptr;
+  for (const Racer& racer : racers_) {
+    if (!racer.dropped && (next == nullptr || racer.calls < next->calls)) next = &racer;
+  }
+  return next->candidate;
 }
 
 void Picker::record(int candidate, double seconds) {
   if (chosen_ != kUndecided) return;
   for (Racer& racer : racers_) {
-    if (racer.candidate != candidate) continue;
+    if (racer.candidate != candidate || racer.dropped) continue;
     if (++racer.calls > kWarmUpCalls) racer.seconds.push_back(seconds);
     decide();
   }
 }
 
 void Picker::decide() {
-  size_t samples = kCloseSamples;
-  for (const Racer& racer : racers_) samples = std::min(samples, racer.seconds.size());
-  if (samples < kSamples) return;
-  std::vector<const Racer*> order;
-  for (const Racer& racer : racers_) order.push_back(&racer);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Racer* a, const Racer* b) { return a->median() < b->median(); });
-  const bool close = order[1]->median() < (1 + kClose) * order[0]->median();
-  if (close && samples < kCloseSamples) return;
-  chosen_ = order[0]->candidate;
+  std::vector<Racer*> left;
+  for (Racer& racer : racers_) {
+    if (!racer.dropped) left.push_back(&racer);
+  }
+  if (left.empty()) return;
+  const auto samples = [](const Racer* r) { return r->seconds.size(); };
+  const size_t least = samples(*std::ranges::min_element(left, {}, samples));
+  const Racer& leader = **std::ranges::min_element(left, {}, &Racer::median);
+  size_t remaining = left.size();
+  if (least > 0) {
+    for (Racer* racer : left) {
+      if (racer == &leader || !is_slower(racer->seconds, leader.seconds, least)) continue;
+      racer->dropped = true;
+      --remaining;
+    }
+  }
+  if (remaining == 1) chosen_ = leader.candidate;
 }
 
 double Picker::median(int candidate) const {
-  for (const Racer& racer : racers_) {
-    if (racer.candidate == candidate) return racer.median();
-  }
-  return 0;
+  const Racer* racer = find(candidate);
+  return racer == nullptr ? 0 : racer->median();
 }
 
 }  // namespace sparsejit

@@ -6,6 +6,13 @@
 #include "sparsejit/error.h"
 
 namespace sparsejit {
+namespace {
+
+// Candidates predicted to take so much longer than the best are neither made nor tried. The
+// prediction is right to about a third (bench/README.md).
+constexpr double kFarSlower = 2;
+
+}  // namespace
 
 Variant::Variant(LayerContext& layer, const PassShape& shape, Slabs slabs)
     : layer_(layer), shape_(shape), slabs_(std::move(slabs)), candidates_(make_candidates(layer)) {}
@@ -20,55 +27,54 @@ int Variant::choose(const LoweredLayerPtr& lowered) {
   return decided() ? contenders_.front() : picker_.next();
 }
 
-// Those allowed, without those that are not worth making.
 void Variant::make_list(const CandidateTarget& target) {
   const LayerOptions& options = layer_.options;
-  if (options.engine == Engine::automatic &&
-      (options.deterministic || options.expected_calls != 0)) {
-    decline_what_does_not_pay(target);
-  }
   for (int i = 0; i <= fallback(); ++i) {
-    const Candidate& candidate = candidates_[i];
-    if (candidate.allowed && candidate.state != CandidateState::declined) contenders_.push_back(i);
+    if (candidates_[i].allowed) contenders_.push_back(i);
   }
-  if (options.engine != Engine::automatic) {
-    why_ = Why::asked_for;
-  } else if (options.deterministic) {
-    contenders_.resize(1);
-    why_ = contenders_.front() == fallback() ? Why::only_one : Why::predicted;
+  if (decided()) {
+    why_ = options.engine == Engine::automatic ? Why::only_one : Why::asked_for;
+    return;
+  }
+  for (const int number : contenders_) {
+    candidates_[number].predicted = predict(target, candidates_[number]);
+  }
+  why_ = Why::predicted;
+  if (options.deterministic) {
+    contenders_ = {predicted_best()};
   } else {
-    why_ = decided() ? Why::only_one : Why::measured;
+    shorten_list(target);
   }
 }
 
-PassCost Variant::predict(const CandidateTarget& target, const Candidate& candidate) const {
-  const std::vector<Plan> plans = plan_candidate(target, candidate);
-  const int64_t panel = plans.empty() ? 1 : plans.back().panel;
-  const int64_t panels = (slabs_.longest() + panel - 1) / panel;
-  return predict_cost(plans, slabs_.total(), slabs_.count() * panels, layer_.runtime->machine);
+int Variant::predicted_best() const {
+  return *std::ranges::min_element(contenders_, {}, [&](int i) { return predicted(i); });
 }
 
-void Variant::decline_what_does_not_pay(const CandidateTarget& target) {
-  const LayerOptions& options = layer_.options;
-  for (Candidate& candidate : candidates_) {
-    if (!candidate.generated()) continue;
-    const PassCost cost = predict(target, candidate);
-    const double pays_after = cost.break_even_calls();
-    const auto expected = static_cast<double>(options.expected_calls);
-    if (pays_after == 0) {
-      candidate.note =
-          fmt::format("predicted faster: {:.1f} us against {:.1f} us of generated code",
-                      cost.interpreted * 1e6, cost.native * 1e6);
-    } else if (expected != 0 && expected < pays_after && !is_at_hand(target, candidate)) {
-      candidate.note =
-          fmt::format("expected calls: {}; compiling, predicted {:.2f} ms, would pay after {:.0f}",
-                      options.expected_calls, cost.compile * 1e3, pays_after + 1);
-    } else {
-      continue;
+// Generated code is also left out where it would not pay for itself within the calls expected.
+void Variant::shorten_list(const CandidateTarget& target) {
+  const double best = predicted(predicted_best());
+  const PassCost& interpreted = candidates_[fallback()].predicted;
+  const int64_t expected = layer_.options.expected_calls;
+  for (const int number : contenders_) {
+    Candidate& candidate = candidates_[number];
+    if (number == fallback()) continue;
+    const PassCost& cost = candidate.predicted;
+    const double pays_after = break_even_calls(cost, interpreted);
+    if (cost.call > kFarSlower * best ||
+        (expected > 0 && candidate.generated() && cost.call >= interpreted.call)) {
+      decline(candidate, fmt::format("predicted {:.1f}x the time of {}", cost.call / best,
+                                     candidates_[predicted_best()].kind.name));
+    } else if (expected > 0 && static_cast<double>(expected) < pays_after &&
+               !is_at_hand(target, candidate)) {
+      decline(candidate, fmt::format("expected calls: {}; compiling, predicted {:.2f} ms, would "
+                                     "pay after {:.0f}",
+                                     expected, cost.compile * 1e3, pays_after + 1));
+      why_ = Why::only_one;
     }
-    release(candidate);
-    candidate.state = CandidateState::declined;
   }
+  std::erase_if(contenders_,
+                [&](int number) { return candidates_[number].state == CandidateState::declined; });
 }
 
 bool Variant::make_contenders(const CandidateTarget& target) {
@@ -92,11 +98,16 @@ bool Variant::measures() const {
                                    [&](int number) { return candidates_[number].runnable(); });
 }
 
+// The code of those that lost is let go.
 void Variant::record(int candidate, double seconds) {
   if (!measures()) return;
   picker_.record(candidate, seconds);
-  if (picker_.chosen() == Picker::kUndecided) return;
-  contenders_ = {picker_.chosen()};
+  const int chosen = picker_.chosen();
+  if (chosen == Picker::kUndecided) return;
+  for (const int number : contenders_) {
+    if (number != chosen) release(candidates_[number]);
+  }
+  contenders_ = {chosen};
   why_ = Why::measured;
 }
 
@@ -124,55 +135,6 @@ Regeneration Variant::regenerate(const LoweredLayerPtr& lowered) {
     work.add(candidates_[number].code.work);
   }
   return work;
-}
-
-KernelReport Variant::report() const {
-  KernelReport report;
-  report.pass = shape_.pass;
-  report.want_dx = shape_.want_dx;
-  report.want_d_values = shape_.want_d_values;
-  report.batch = shape_.images;
-  report.image = shape_.image;
-  report.images_per_slab = slabs_.images_per_slab();
-  for (int i = 0; i <= fallback(); ++i) {
-    const Candidate& candidate = candidates_[i];
-    for (const NativeKernelPtr& code : candidate.code.codes) {
-      report.code_bytes += code->code_bytes();
-      report.compile_seconds += code->compile_seconds();
-    }
-    if (candidate.kind.engine == Engine::native) report.native_seconds = picker_.median(i);
-    if (candidate.kind.engine == Engine::interpreted)
-      report.interpreted_seconds = picker_.median(i);
-  }
-  report_choice(report);
-  return report;
-}
-
-// What the next call runs, and why.
-void Variant::report_choice(KernelReport& report) const {
-  const bool pending = std::any_of(contenders_.begin(), contenders_.end(), [&](int number) {
-    return candidates_[number].state == CandidateState::pending;
-  });
-  const int chosen = pending || contenders_.empty() ? fallback() : contenders_.front();
-  report.engine = candidates_[chosen].kind.engine;
-  if (pending) {
-    report.reason = "generated code is being made in the background";
-  } else if (!decided()) {
-    report.engine = Engine::automatic;
-    report.reason = "still measuring";
-  } else if (why_ == Why::asked_for) {
-    report.reason = "asked for";
-  } else if (why_ == Why::measured) {
-    report.reason = "measured faster";
-  } else if (why_ == Why::predicted) {
-    report.reason = "predicted faster";
-  } else {
-    for (const Candidate& other : candidates_) {
-      if (report.reason.empty()) report.reason = other.note;
-    }
-  }
-  if (report.engine == Engine::automatic || candidates_[chosen].steps == nullptr) return;
-  for (const Step& step : *candidates_[chosen].steps) report.plans.push_back(step.kernel->plan());
 }
 
 }  // namespace sparsejit

@@ -3,13 +3,15 @@
 // A shape is a pass, a number of images (or samples), their size and, for each tensor, the pitch at
 // which it is used in place or 0 where it is packed. The way to a choice, once a mask:
 //
-//     candidates -> short list (what the options and the cost model leave)
+//     candidates -> short list: those the options allow, without those that are predicted to be far
+//                   slower than the best; the interpreted one always stays
 //                -> made, at once or in the background; the interpreted one runs meanwhile
 //                -> measured in turn (picker.h), the fastest is chosen
 //
 // The candidate that runs changes between calls only. PassVariants has the lock.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,11 +50,15 @@ class Variant {
   bool decided() const { return contenders_.size() == 1; }
   int fallback() const { return static_cast<int>(candidates_.size()) - 1; }
   void make_list(const CandidateTarget& target);
-  void decline_what_does_not_pay(const CandidateTarget& target);
-  PassCost predict(const CandidateTarget& target, const Candidate& candidate) const;
+  void shorten_list(const CandidateTarget& target);
+  int predicted_best() const;
   // False while one is pending.
   bool make_contenders(const CandidateTarget& target);
-  void report_choice(KernelReport& report) const;
+  bool is_pending() const;
+  int running() const;  // by the next call; kUndecided while measuring
+  std::string reason() const;
+  std::string advantage(const char* how, const std::function<double(int)>& seconds) const;
+  double predicted(int candidate) const { return candidates_[candidate].predicted.call; }
 
   LayerContext& layer_;
   const PassShape shape_;
