@@ -1,4 +1,5 @@
-// The cost model is rough; what it must get right is which engine wins by much, and the arithmetic.
+// The cost model is rough; what it must get right is which candidate wins by much, and the
+// arithmetic.
 #include "cost_model.h"
 
 #include <gtest/gtest.h>
@@ -8,37 +9,50 @@
 namespace sparsejit::test {
 namespace {
 
-PassCost predict(const Mask& mask, int64_t floats, int64_t rounds = 1) {
-  const Plan plan = plan_kernel(lower_linear(mask), make_request(KernelKind::accumulate, floats),
-                                made_up_machine());
-  return predict_cost({&plan, 1}, floats, rounds, made_up_machine());
+struct Costs {
+  PassCost native;
+  PassCost interpreted;
+};
+
+Costs predict(const Mask& mask, int64_t floats, int64_t slabs = 1) {
+  const MachineModel machine = made_up_machine();
+  const TapTable table = lower_linear(mask);
+  KernelRequest request = make_request(KernelKind::accumulate, floats);
+  const Plan native = plan_kernel(table, request, machine);
+  request.interpreted = true;
+  const Plan interpreted = plan_kernel(table, request, machine);
+  const auto work = [&](const Plan& plan) {
+    return PassWork{
+        .plans = {&plan, 1}, .floats = floats * slabs, .slabs = slabs, .longest_slab = floats};
+  };
+  return {predict_native(work(native), machine), predict_interpreted(work(interpreted), machine)};
 }
 
 TEST(CostModel, LongStreamsPayForTheirCode) {
-  const PassCost cost = predict(Mask::random({1000, 1000}, 0.9, 1), 1000);
-  EXPECT_LT(cost.native, cost.interpreted);
-  EXPECT_GT(cost.break_even_calls(), 0);
+  const Costs costs = predict(Mask::random({1000, 1000}, 0.9, 1), 1000);
+  EXPECT_LT(costs.native.call, costs.interpreted.call);
+  EXPECT_GT(break_even_calls(costs.native, costs.interpreted), 0);
 }
 
 TEST(CostModel, MuchCodeForShortStreamsDoesNotPay) {
-  const PassCost cost = predict(Mask::random({3072, 768}, 0.8, 1), 16);
-  EXPECT_GT(cost.native, cost.interpreted);
-  EXPECT_EQ(cost.break_even_calls(), 0) << "never";
+  const Costs costs = predict(Mask::random({3072, 768}, 0.8, 1), 16);
+  EXPECT_GT(costs.native.call, costs.interpreted.call);
+  EXPECT_EQ(break_even_calls(costs.native, costs.interpreted), 0) << "never";
 }
 
 TEST(CostModel, LittleCodePaysForShortStreamsToo) {
-  const PassCost cost = predict(Mask::random({64, 64}, 0.9, 1), 16);
-  EXPECT_LT(cost.native, cost.interpreted);
+  const Costs costs = predict(Mask::random({64, 64}, 0.9, 1), 16);
+  EXPECT_LT(costs.native.call, costs.interpreted.call);
 }
 
 TEST(CostModel, CodeThatIsWalkedThroughMoreOftenCostsMore) {
   const Mask mask = Mask::random({3072, 768}, 0.8, 1);
-  EXPECT_GT(predict(mask, 64, 8).native, 2 * predict(mask, 64, 1).native);
+  EXPECT_GT(predict(mask, 8, 8).native.call, 2 * predict(mask, 64, 1).native.call);
 }
 
 TEST(CostModel, BreaksEvenWhenTheSavingsHavePaidForCompiling) {
-  EXPECT_DOUBLE_EQ((PassCost{.native = 2, .interpreted = 5, .compile = 30}).break_even_calls(), 10);
-  EXPECT_DOUBLE_EQ((PassCost{.native = 5, .interpreted = 5, .compile = 30}).break_even_calls(), 0);
+  EXPECT_DOUBLE_EQ(break_even_calls({.call = 2, .compile = 30}, {.call = 5, .compile = 0}), 10);
+  EXPECT_DOUBLE_EQ(break_even_calls({.call = 5, .compile = 30}, {.call = 5, .compile = 0}), 0);
 }
 
 }  // namespace

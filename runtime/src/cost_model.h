@@ -1,7 +1,9 @@
 // What a pass is expected to cost before it has been measured. Decides what cannot wait for a
-// clock: whether compiling pays for a number of calls, and the engine of deterministic layers.
+// clock: which candidates are worth making and trying, whether compiling pays for a number of
+// calls, and what deterministic layers run.
 //
-// Rough on purpose: right about which engine wins by much, not about a tenth.
+// Rough on purpose: right about which candidate wins by much, not about a tenth. What all share,
+// packing above all, is left out.
 #pragma once
 
 #include <span>
@@ -13,19 +15,22 @@ namespace sparsejit {
 
 // Seconds, on one thread.
 struct PassCost {
-  double native = 0;       // a call
-  double interpreted = 0;  // a call
+  double call = 0;
   double compile = 0;
-
-  // Calls after which compiling has paid; 0: never.
-  double break_even_calls() const {
-    return native < interpreted ? compile / (interpreted - native) : 0;
-  }
 };
 
-// `native`: the plans of the steps of generated code. `floats`: of a stream, in all; `rounds`: how
-// often code is walked through in a call (slabs times panels).
-PassCost predict_cost(std::span<const Plan> native, int64_t floats, int64_t rounds,
-                      const MachineModel& machine);
+// The steps of a pass as planned for one candidate, and what they walk over in a call.
+struct PassWork {
+  std::span<const Plan> plans;
+  int64_t floats = 0;  // of a stream, in all slabs
+  int64_t slabs = 1;
+  int64_t longest_slab = 0;  // in floats
+};
+
+PassCost predict_native(const PassWork& work, const MachineModel& machine);
+PassCost predict_interpreted(const PassWork& work, const MachineModel& machine);
+
+// Calls after which compiling has paid; 0: never.
+double break_even_calls(const PassCost& compiled, const PassCost& other);
 
 }  // namespace sparsejit

@@ -7,6 +7,24 @@
 namespace sparsejit {
 namespace {
 
+std::string microseconds(double seconds) {
+  return seconds == 0 ? "-" : fmt::format("{:.1f}", seconds * 1e6);
+}
+
+void explain_candidates(const KernelReport& report, std::back_insert_iterator<std::string> out) {
+  if (report.candidates.size() < 2) return;
+  fmt::format_to(out, "  {:<14} {:>12} {:>12}\n", "candidate", "predicted us", "measured us");
+  for (const CandidateReport& candidate : report.candidates) {
+    fmt::format_to(out, "  {:<14} {:>12} {:>12}  {}{}\n", candidate.name,
+                   microseconds(candidate.predicted_seconds),
+                   microseconds(candidate.measured_seconds), candidate.runs ? "runs" : "",
+                   candidate.note);
+  }
+  const double saved = report.interpreted_seconds - report.native_seconds;
+  if (report.compile_seconds == 0 || report.native_seconds == 0 || saved <= 0) return;
+  fmt::format_to(out, "  compiling pays after {:.0f} calls\n", report.compile_seconds / saved + 1);
+}
+
 void explain_kernel(const KernelReport& report, std::string& text) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "{} batch {}", to_text(report.pass), report.batch);
@@ -19,16 +37,7 @@ void explain_kernel(const KernelReport& report, std::string& text) {
     fmt::format_to(out, "  code {} bytes, compiled in {:.2f} ms\n", report.code_bytes,
                    report.compile_seconds * 1e3);
   }
-  if (report.native_seconds > 0 && report.interpreted_seconds > 0) {
-    const double saved = report.interpreted_seconds - report.native_seconds;
-    fmt::format_to(out, "  measured native {:.1f} us, interpreted {:.1f} us",
-                   report.native_seconds * 1e6, report.interpreted_seconds * 1e6);
-    if (saved > 0) {
-      fmt::format_to(out, "; compiling pays after {:.0f} calls",
-                     report.compile_seconds / saved + 1);
-    }
-    text += '\n';
-  }
+  explain_candidates(report, out);
   for (const Plan& plan : report.plans) text += "  " + to_text(plan);
 }
 

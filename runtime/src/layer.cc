@@ -80,7 +80,7 @@ void run_pass(Layer::Impl& impl, const LoweredLayerPtr& lowered, const PassShape
   const auto start = std::chrono::steady_clock::now();
   run_steps(impl, prepared, tensors);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  impl.variants.record(prepared.shape, prepared.engine, seconds.count());
+  impl.variants.record(prepared, seconds.count());
 }
 
 // Also for d_bias alone, which is one sum a row on any engine.

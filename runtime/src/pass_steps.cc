@@ -65,7 +65,7 @@ void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
   shape.merged = true;
 }
 
-std::vector<Step> pass_steps(const PassGeometry& geometry, bool interpreted) {
+std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& style) {
   const PassShape& shape = geometry.shape;
   const TensorPitches& t = shape.direct;
   if (shape.pass == Pass::forward) return {make_step(KernelKind::accumulate, Pass::forward, t)};
@@ -75,20 +75,20 @@ std::vector<Step> pass_steps(const PassGeometry& geometry, bool interpreted) {
   const StreamGrid& grid = geometry.lowered.streams.grid;
   const bool has_shifts = grid.halo_rows != 0 || grid.halo_columns != 0;
   const bool split =
-      !interpreted && !has_shifts && geometry.slabs.longest() <= kMaxSplitVectors * kLanes;
+      !style.interpreted && !has_shifts && geometry.slabs.longest() <= kMaxSplitVectors * kLanes;
   if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
   return {make_step(KernelKind::fused, Pass::backward, t)};
 }
 
 // Packed operands of linear layers get the pitch of the plan, which does not depend on the batch,
 // so that batches share code; images are packed close.
-KernelRequest step_request(const PassGeometry& geometry, const Step& step, bool interpreted,
+KernelRequest step_request(const PassGeometry& geometry, const Step& step, const StepStyle& style,
                            bool relu) {
   const LoweredLayer& lowered = geometry.lowered;
   KernelRequest request{.kind = step.kind,
                         .length = geometry.slabs.planned_length(),
                         .pitches = step.direct,
-                        .interpreted = interpreted,
+                        .interpreted = style.interpreted,
                         .repeated = geometry.slabs.count() > 1,
                         .relu = relu && geometry.shape.pass == Pass::forward};
   const StreamGrid& grid = geometry.lowered.streams.grid;

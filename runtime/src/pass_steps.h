@@ -32,6 +32,11 @@ struct Step {
 };
 using Steps = std::shared_ptr<const std::vector<Step>>;
 
+// How a candidate wants its steps: what is not asked for is as plain generated code has it.
+struct StepStyle {
+  bool interpreted = false;  // for intrinsics
+};
+
 // A pass over tensors of one shape.
 struct PassGeometry {
   const LoweredLayer& lowered;
@@ -43,8 +48,8 @@ struct PassGeometry {
 void settle_layout(PassShape& shape, const LoweredLayer& lowered);
 Slabs pass_slabs(const LoweredLayer& lowered, const PassShape& shape, const MachineModel& machine);
 // Without kernels yet.
-std::vector<Step> pass_steps(const PassGeometry& geometry, bool interpreted);
-KernelRequest step_request(const PassGeometry& geometry, const Step& step, bool interpreted,
+std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& style);
+KernelRequest step_request(const PassGeometry& geometry, const Step& step, const StepStyle& style,
                            bool relu);
 
 }  // namespace sparsejit

@@ -56,8 +56,9 @@ enum class Layout { feature_major, row_major };
 enum class CompileMode { immediate, background };
 
 struct LayerOptions {
-  // automatic measures native against interpreted on the first calls of each shape and keeps the
-  // faster. A forced engine that cannot run here falls back; explain() says why.
+  // automatic predicts which candidates are far too slow, measures the others in turn on the first
+  // calls of each shape and keeps the fastest. A forced engine that cannot run here falls back;
+  // explain() says why.
   Engine engine = Engine::automatic;
   CompileMode compile = CompileMode::immediate;
   // Calls of each pass expected before the mask changes; 0: many. Where compiling would not pay for
@@ -100,6 +101,16 @@ struct MaskChange {
   std::vector<float> move(std::span<const float> old_values, float fresh = 0.0F) const;
 };
 
+// One of the ways to run a pass of one shape.
+struct CandidateReport {
+  std::string name;  // "native", "interpreted"; an engine may have several
+  Engine engine = Engine::automatic;
+  double predicted_seconds = 0;  // of a call on one thread, packing not counted; 0: not needed
+  double measured_seconds = 0;   // median of the calls measured; 0: none
+  std::string note;              // why it was left out, if it was
+  bool runs = false;             // in the next call
+};
+
 // What runs for one pass and shape, and why. Times are medians of the calls measured, 0 if none.
 // The portable engine compiles nothing and has one report a pass, for any batch.
 struct KernelReport {
@@ -113,8 +124,9 @@ struct KernelReport {
   int64_t images_per_slab = 0;
   Engine engine = Engine::automatic;  // automatic while still measuring
   std::string reason;
+  std::vector<CandidateReport> candidates;
   std::vector<Plan> plans;  // of the steps the engine takes
-  int64_t code_bytes = 0;   // of the generated code, 0 if none exists
+  int64_t code_bytes = 0;   // of the generated code, 0 if none is held
   double compile_seconds = 0;
   double native_seconds = 0;
   double interpreted_seconds = 0;

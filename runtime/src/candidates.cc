@@ -1,0 +1,164 @@
+// See candidates.h.
+#include "candidates.h"
+
+#include <system_error>
+
+#include "sparsejit/error.h"
+
+namespace sparsejit {
+namespace {
+
+// In the order in which they are tried.
+std::vector<CandidateKind> candidate_kinds() {
+  return {{.name = "native", .engine = Engine::native, .style = {}},
+          {.name = "interpreted", .engine = Engine::interpreted, .style = {.interpreted = true}}};
+}
+
+// Deterministic layers do not depend on when a compile is done.
+bool compiles_in_background(const LayerOptions& options) {
+  return options.compile == CompileMode::background && !options.deterministic;
+}
+
+void adopt(const CandidateTarget& target, Candidate& candidate, NativeBuild build) {
+  candidate.state = CandidateState::built;
+  candidate.steps = build.steps;
+  candidate.note = build.problem;
+  candidate.code = std::move(build);
+  candidate.pending = nullptr;
+  candidate.previous = {};
+  if (!candidate.failed() || target.layer.warned) return;
+  target.layer.warned = true;
+  target.layer.runtime->warn(fmt::format("layer {}: interpreted instead of {}: {}",
+                                         to_text(target.lowered->spec.mask.shape()),
+                                         candidate.kind.name, candidate.note));
+}
+
+void generate(const CandidateTarget& target, Candidate& candidate) {
+  Runtime::Impl& runtime = *target.layer.runtime;
+  std::vector<StepRequest> requests = step_requests(target, candidate);
+  if (compiles_in_background(target.layer.options) &&
+      !is_cached(runtime.cache, target.lowered, requests)) {
+    try {
+      candidate.pending =
+          PendingBuild::start(runtime.compiler, runtime.cache, target.lowered, requests);
+      candidate.state = CandidateState::pending;
+      return;
+    } catch (const std::system_error&) {
+      // Without a thread this call waits for the compiler.
+    }
+  }
+  NativeBuild build = build_native(runtime.cache, target.lowered, requests, &runtime.pool);
+  if (build.steps == nullptr && !candidate.previous.codes.empty()) {
+    // The kernels of the old mask may be what takes the room.
+    candidate.previous = {};
+    requests = {};
+    requests = step_requests(target, candidate);
+    build = build_native(runtime.cache, target.lowered, requests, &runtime.pool);
+  }
+  adopt(target, candidate, std::move(build));
+}
+
+void make_interpreted(const CandidateTarget& target, Candidate& candidate) {
+  std::vector<Step> steps;
+  for (StepRequest& wanted : step_requests(target, candidate)) {
+    Plan plan = plan_kernel(target.lowered->table(wanted.step.side), wanted.request,
+                            target.layer.runtime->machine);
+    wanted.step.kernel =
+        std::make_shared<InterpretedKernel>(target.lowered, wanted.step.side, std::move(plan));
+    steps.push_back(std::move(wanted.step));
+  }
+  candidate.steps = std::make_shared<const std::vector<Step>>(std::move(steps));
+  candidate.state = CandidateState::built;
+}
+
+}  // namespace
+
+std::vector<Candidate> make_candidates(const LayerContext& layer) {
+  const Engine asked = layer.options.engine;
+  std::vector<Candidate> candidates;
+  for (const CandidateKind& kind : candidate_kinds()) {
+    const bool allowed = asked == Engine::automatic || asked == kind.engine;
+    if (!allowed && kind.engine != Engine::interpreted) continue;
+    Candidate& candidate = candidates.emplace_back();
+    candidate.kind = kind;
+    candidate.allowed = allowed;
+  }
+  return candidates;
+}
+
+std::vector<StepRequest> step_requests(const CandidateTarget& target, const Candidate& candidate) {
+  const PassGeometry geometry = target.geometry();
+  std::vector<StepRequest> requests;
+  for (const Step& step : pass_steps(geometry, candidate.kind.style)) {
+    const size_t index = requests.size();
+    PreviousKernel previous;
+    if (index < candidate.previous.codes.size()) {
+      previous = {candidate.previous.codes[index], candidate.previous.lowered};
+    }
+    const KernelRequest request =
+        step_request(geometry, step, candidate.kind.style, target.layer.options.relu);
+    requests.push_back({step, request, previous});
+  }
+  return requests;
+}
+
+PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
+  const MachineModel& machine = target.layer.runtime->machine;
+  std::vector<Plan> plans;
+  for (const StepRequest& wanted : step_requests(target, candidate)) {
+    plans.push_back(plan_kernel(target.lowered->table(wanted.step.side), wanted.request, machine));
+  }
+  const PassWork work{.plans = plans,
+                      .floats = target.slabs.total(),
+                      .slabs = target.slabs.count(),
+                      .longest_slab = target.slabs.longest()};
+  return candidate.generated() ? predict_native(work, machine) : predict_interpreted(work, machine);
+}
+
+bool is_at_hand(const CandidateTarget& target, const Candidate& candidate) {
+  return !candidate.generated() ||
+         is_cached(target.layer.runtime->cache, target.lowered, step_requests(target, candidate));
+}
+
+void start_making(const CandidateTarget& target, Candidate& candidate) {
+  if (candidate.state != CandidateState::unknown) return;
+  if (candidate.generated()) {
+    generate(target, candidate);
+  } else {
+    make_interpreted(target, candidate);
+  }
+}
+
+void poll(const CandidateTarget& target, Candidate& candidate) {
+  if (candidate.state != CandidateState::pending) return;
+  if (candidate.pending->done()) {
+    adopt(target, candidate, candidate.pending->build());
+  } else {
+    target.layer.runtime->compiler.keep_going();
+  }
+}
+
+void release(Candidate& candidate) noexcept {
+  candidate.steps = nullptr;
+  candidate.code = {};
+  candidate.pending = nullptr;
+  candidate.previous = {};
+  candidate.state = CandidateState::unknown;
+}
+
+void decline(Candidate& candidate, std::string why) {
+  release(candidate);
+  candidate.state = CandidateState::declined;
+  candidate.note = std::move(why);
+}
+
+void forget_mask(Candidate& candidate) noexcept {
+  NativeBuild made =
+      std::move(candidate.code.steps != nullptr ? candidate.code : candidate.previous);
+  release(candidate);
+  candidate.note.clear();
+  candidate.predicted = {};
+  candidate.previous = std::move(made);
+}
+
+}  // namespace sparsejit
