@@ -155,6 +155,7 @@ int64_t noted_offset(const Emitted& emitted, const CodeNote& note) {
     case NoteKind::partial:
       return kFloatBytes * note.row * kTileFloats;
     case NoteKind::prefetch:
+    case NoteKind::loop:
       break;
   }
   return -1;

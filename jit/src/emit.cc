@@ -93,6 +93,8 @@ const char* to_text(NoteKind kind) {
       return "partial";
     case NoteKind::prefetch:
       return "prefetch";
+    case NoteKind::loop:
+      return "loop";
   }
   return "?";
 }

@@ -79,7 +79,7 @@ class TiledAccumulateEmitter {
     emit_prefetches(writer, prefetches_.size());
     const auto size = static_cast<int64_t>(loop_end_.bytes.size());
     operands_.clear();
-    operands_.prefetch(loop - writer.position() - size);
+    operands_.loop(loop - writer.position() - size);
     writer.stamp(loop_end_, operands_.list());
   }
 

@@ -123,6 +123,7 @@ class Operands {
     add(row * kTileFloats * kFloatBytes + vector_offset(vector), NoteKind::partial, row, -1);
   }
   void prefetch(int64_t offset) { add(offset, NoteKind::prefetch, 0, -1); }
+  void loop(int64_t distance) { add(distance, NoteKind::loop, 0, -1); }
   void bias(int64_t row) { add(row * kFloatBytes, NoteKind::bias, row, -1); }
   void gathered(int64_t row, int64_t tap, int vector = 0);
   void own(int64_t row, int vector = 0);

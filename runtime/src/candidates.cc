@@ -11,6 +11,7 @@ namespace {
 // In the order in which they are tried.
 std::vector<CandidateKind> candidate_kinds() {
   return {{.name = "native", .engine = Engine::native, .style = {}},
+          {.name = "native tiled", .engine = Engine::native, .style = {.tiled = true}},
           {.name = "interpreted", .engine = Engine::interpreted, .style = {.interpreted = true}}};
 }
 
@@ -86,6 +87,10 @@ std::vector<Candidate> make_candidates(const LayerContext& layer) {
   return candidates;
 }
 
+bool is_possible(const CandidateTarget& target, const Candidate& candidate) {
+  return !candidate.kind.style.tiled || can_tile(target.geometry());
+}
+
 std::vector<StepRequest> step_requests(const CandidateTarget& target, const Candidate& candidate) {
   const PassGeometry geometry = target.geometry();
   std::vector<StepRequest> requests;
@@ -105,13 +110,18 @@ std::vector<StepRequest> step_requests(const CandidateTarget& target, const Cand
 PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
   const MachineModel& machine = target.layer.runtime->machine;
   std::vector<Plan> plans;
+  int64_t tiled_streams = 0;
   for (const StepRequest& wanted : step_requests(target, candidate)) {
+    if (wanted.request.tiled && wanted.step.in_place().gathered) {
+      tiled_streams += target.lowered->gathered_streams(wanted.step.side);
+    }
     plans.push_back(plan_kernel(target.lowered->table(wanted.step.side), wanted.request, machine));
   }
   const PassWork work{.plans = plans,
                       .floats = target.slabs.total(),
                       .slabs = target.slabs.count(),
-                      .longest_slab = target.slabs.longest()};
+                      .longest_slab = target.slabs.longest(),
+                      .copied_streams = tiled_streams};
   return candidate.generated() ? predict_native(work, machine) : predict_interpreted(work, machine);
 }
 

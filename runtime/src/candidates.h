@@ -2,6 +2,7 @@
 //
 //     name          engine       steps                         code to generate
 //     native        native       pass_steps({})                yes
+//     native tiled  native       pass_steps({.tiled})          yes; only where can_tile
 //     interpreted   interpreted  pass_steps({.interpreted})    no; always there, always last
 //
 // Another kernel family is another line of candidate_kinds() and, where its steps are cut or
@@ -69,6 +70,9 @@ struct CandidateTarget {
 // The candidates that the layer's options allow. The last one is interpreted, which serves until
 // another is ready, or when none can be had.
 std::vector<Candidate> make_candidates(const LayerContext& layer);
+
+// Whether there are such steps for the shape at all.
+bool is_possible(const CandidateTarget& target, const Candidate& candidate);
 
 std::vector<StepRequest> step_requests(const CandidateTarget& target, const Candidate& candidate);
 

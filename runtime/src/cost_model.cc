@@ -11,6 +11,11 @@ namespace {
 constexpr double kAccumulateVector = 0.33e-9;
 constexpr double kProductsVector = 0.33e-9;
 constexpr double kFusedVector = 0.53e-9;
+// Tiled kernels: for one tap; and for each row and block, its sums.
+constexpr double kTiledVector = 0.20e-9;
+constexpr double kTiledRowVector = 0.45e-9;
+// Copying what is used in place otherwise.
+constexpr double kCopiedVector = 2.0e-9;
 // Adding up the lanes of a sum: for each tap and round.
 constexpr double kSum = 0.4e-9;
 
@@ -63,6 +68,9 @@ struct StepWork {
     rounds = static_cast<double>(work.slabs * panels);
     const double vectors = static_cast<double>(work.floats) / machine.isa.lanes;
     vector_loop = vectors * vector_seconds(plan.kind);
+    if (plan.family != KernelFamily::tiled || taps == 0) return;
+    const auto rows = static_cast<double>(plan.part_begin.back() * plan.blocks);
+    vector_loop = vectors * (kTiledVector + kTiledRowVector * rows / taps);
   }
 
   bool sums;
@@ -78,6 +86,8 @@ struct StepWork {
 // over a stream both add up.
 PassCost predict_native(const PassWork& work, const MachineModel& machine) {
   PassCost cost;
+  cost.call = static_cast<double>(work.copied_streams) * static_cast<double>(work.floats) /
+              machine.isa.lanes * kCopiedVector;
   int64_t code = 0;
   for (const Plan& plan : work.plans) code += plan.code_bytes_estimate;
   for (const Plan& plan : work.plans) {

@@ -24,7 +24,8 @@ struct PassWork {
   std::span<const Plan> plans;
   int64_t floats = 0;  // of a stream, in all slabs
   int64_t slabs = 1;
-  int64_t longest_slab = 0;  // in floats
+  int64_t longest_slab = 0;    // in floats
+  int64_t copied_streams = 0;  // that others use in place
 };
 
 PassCost predict_native(const PassWork& work, const MachineModel& machine);

@@ -30,7 +30,8 @@ void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t fir
   KernelArguments arguments{.gathered = operands.gathered,
                             .own = operands.own,
                             .paired = operands.paired,
-                            .loop_bytes = length * kFloatBytes};
+                            .loop_bytes = length * kFloatBytes,
+                            .partial = operands.partial};
   const bool accumulate = plan_.kind == KernelKind::accumulate;
   if (accumulate) arguments.start_or_d_values = operands.start;
   if (plan_.tail) {

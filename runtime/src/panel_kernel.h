@@ -19,13 +19,15 @@ struct PanelOperands {
   const float* values = nullptr;  // in the plan's order
   const float* start = nullptr;   // accumulate: one a row, what sums start at
   float* d_values = nullptr;      // fused, products; added to where the plan has packed_values
+  float* partial = nullptr;       // tiled: see tiled_panel.h; `gathered` are tiles of the block
 };
 
 class PanelKernel {
  public:
   virtual ~PanelKernel() = default;
   // Rows of parts [first_part, last_part), gathering from `block`, over `length` floats: a multiple
-  // of the lanes up to the plan's panel, or with a tail up to 7 more; resident plans: the panel.
+  // of the lanes up to the plan's panel, or with a tail up to 7 more; resident plans: the panel;
+  // tiled plans: whole tiles.
   virtual void run(const PanelOperands& operands, int32_t block, int32_t first_part,
                    int32_t last_part, int64_t length) const = 0;
   virtual const Plan& plan() const = 0;

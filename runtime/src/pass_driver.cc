@@ -2,8 +2,10 @@
 #include "pass_driver.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "operand.h"
+#include "tiled_panel.h"
 
 namespace sparsejit {
 namespace {
@@ -40,10 +42,7 @@ class StepRun {
         arguments_(arguments),
         pool_(context.pool),
         threads_(plan_.part_taps.back() * slabs_.total() < kMinSharedWork ? 1 : pool_.threads()),
-        gathered_(arguments.gathered,
-                  options(context, !by_source(context), plan_.pitches.gathered,
-                          context.in_place.gathered, true),
-                  context.scratch),
+        gathered_(arguments.gathered, gathered_options(context), context.scratch),
         own_(arguments.own,
              options(context, by_source(context), plan_.pitches.own, context.in_place.own, false),
              context.scratch),
@@ -52,7 +51,11 @@ class StepRun {
                         false),
                 context.scratch),
         gate_(arguments.gate, options(context, false, gradient().pitch(), false, !is_products()),
-              context.scratch) {}
+              context.scratch) {
+    if (!is_tiled()) return;
+    tiled_.emplace(kernel_, streams_, std::min(slabs_.longest(), plan_.panel + kLanes), threads_,
+                   context.scratch);
+  }
 
   void run() {
     const bool any_packed = gathered_.packed() || own_.packed() || paired_.packed();
@@ -65,13 +68,18 @@ class StepRun {
           gate_slice(slab, thread);
         });
       }
-      share([&](int thread) { compute(slab, i == 0, thread); });
+      if (is_tiled()) {
+        for_each_panel(slab, [&](int64_t start, int64_t end) { run_tiled(slab, start, end); });
+      } else {
+        share([&](int thread) { compute(slab, i == 0, thread); });
+      }
       if (own_.packed()) share([&](int thread) { unpack_slice(slab, thread); });
     }
   }
 
  private:
   static bool by_source(const StepContext& context) { return context.side == Pass::backward; }
+  bool is_tiled() const { return plan_.family == KernelFamily::tiled; }
   bool is_products() const { return plan_.kind == KernelKind::products; }
   // The operand that is the gradient of the layer's output, in backward steps.
   const Operand& gradient() const { return is_products() ? paired_ : gathered_; }
@@ -85,6 +93,17 @@ class StepRun {
             .pitch = pitch,
             .in_place = in_place,
             .gathered = gathered};
+  }
+
+  // Tiles are made from the tensor itself where its streams have one stride: of linear layers.
+  static Operand::Options gathered_options(const StepContext& context) {
+    const Plan& plan = context.kernel.plan();
+    Operand::Options result = options(context, !by_source(context), plan.pitches.gathered,
+                                      context.in_place.gathered, true);
+    if (plan.family != KernelFamily::tiled) return result;
+    result.in_place |= result.grid.image_pitch() == 1;
+    result.pitch = stream_pitch(Operand::packed_floats(result.grid, context.slabs.longest(), true));
+    return result;
   }
 
   void share(const std::function<void(int)>& call) const {
@@ -145,23 +164,53 @@ class StepRun {
     return (slab.length / kLanes + limit - 1) / limit;
   }
 
-  void compute(const Slab& slab, bool first_slab, int thread) const {
+  // Calls call(start, end).
+  template <typename Call>
+  void for_each_panel(const Slab& slab, const Call& call) const {
     const int64_t panels = panels_of(slab);
     const auto begin = [&](int64_t panel) {
       return panel == panels ? slab.length : slab.length / kLanes * panel / panels * kLanes;
     };
-    for (int64_t panel = 0; panel < panels; ++panel) {
-      compute_panel(slab, begin(panel), begin(panel + 1), first_slab && panel == 0, thread);
-    }
+    for (int64_t panel = 0; panel < panels; ++panel) call(begin(panel), begin(panel + 1));
+  }
+
+  void compute(const Slab& slab, bool first_slab, int thread) const {
+    for_each_panel(slab, [&](int64_t start, int64_t end) {
+      compute_panel(slab, start, end, first_slab && start == 0, thread);
+    });
+  }
+
+  TileSource tile_source(const Slab& slab, int64_t start) const {
+    if (gathered_.packed()) return {gathered_.at(slab, start), gathered_.pitch(), 1};
+    const ConstImageView& view = gathered_.view();
+    if (grid_.image_pitch() != 1) return {gathered_.at(slab, start), view.channel_stride, 1};
+    return {view.data + (slab.first_image + start) * view.image_stride, view.channel_stride,
+            view.image_stride};
+  }
+
+  void run_tiled(const Slab& slab, int64_t start, int64_t end) const {
+    const TileSource source = tile_source(slab, start);
+    share([&](int thread) {
+      const Slice slice = slice_of(streams_, thread, threads_);
+      tiled_->pack(source, slice.first, slice.last, end - start);
+    });
+    share([&](int thread) {
+      const PartRange parts = parts_of(thread);
+      tiled_->run(operands_at(slab, start), parts.first, parts.last, end - start, thread);
+    });
+  }
+
+  PanelOperands operands_at(const Slab& slab, int64_t start) const {
+    return {.gathered = gathered_.at(slab, start),
+            .own = const_cast<float*>(own_.at(slab, start)),
+            .paired = paired_.at(slab, start),
+            .values = arguments_.values.data(),
+            .start = arguments_.start,
+            .d_values = arguments_.d_values.data()};
   }
 
   void compute_panel(const Slab& slab, int64_t start, int64_t end, bool first, int thread) const {
-    const PanelOperands operands{.gathered = gathered_.at(slab, start),
-                                 .own = const_cast<float*>(own_.at(slab, start)),
-                                 .paired = paired_.at(slab, start),
-                                 .values = arguments_.values.data(),
-                                 .start = arguments_.start,
-                                 .d_values = arguments_.d_values.data()};
+    const PanelOperands operands = operands_at(slab, start);
     const PartRange parts = parts_of(thread);
     // Behind the rows of a band lie those of the next one, which are not summed here.
     const int64_t rows = (slab.images - 1) * grid_.image_rows + slab.rows;
@@ -198,6 +247,7 @@ class StepRun {
   Operand own_;
   Operand paired_;
   Operand gate_;
+  std::optional<TiledPanel> tiled_;
 };
 
 // Values in the table's order and room for their gradients, when the plan wants that.

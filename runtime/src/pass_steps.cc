@@ -39,6 +39,11 @@ int64_t slab_target(const LoweredLayer& lowered, const MachineModel& machine) {
   return std::clamp(fitting, panel / 2, panel);
 }
 
+bool has_shifts(const PassGeometry& geometry) {
+  const StreamGrid& grid = geometry.lowered.streams.grid;
+  return grid.halo_rows != 0 || grid.halo_columns != 0;
+}
+
 }  // namespace
 
 // One cut for all steps, so that all ways of a pass sum in the same order.
@@ -65,6 +70,14 @@ void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
   shape.merged = true;
 }
 
+bool can_tile(const PassGeometry& geometry) {
+  if (geometry.shape.pass != Pass::forward || has_shifts(geometry)) return false;
+  for (int64_t i = 0; i < geometry.slabs.count(); ++i) {
+    if (geometry.slabs.at(i).length < kTileFloats) return false;
+  }
+  return true;
+}
+
 std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& style) {
   const PassShape& shape = geometry.shape;
   const TensorPitches& t = shape.direct;
@@ -72,10 +85,8 @@ std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& styl
   if (!shape.want_d_values) return {make_step(KernelKind::accumulate, Pass::backward, t)};
   const Step products = make_step(KernelKind::products, Pass::forward, t);
   if (!shape.want_dx) return {products};
-  const StreamGrid& grid = geometry.lowered.streams.grid;
-  const bool has_shifts = grid.halo_rows != 0 || grid.halo_columns != 0;
-  const bool split =
-      !style.interpreted && !has_shifts && geometry.slabs.longest() <= kMaxSplitVectors * kLanes;
+  const bool split = !style.interpreted && !has_shifts(geometry) &&
+                     geometry.slabs.longest() <= kMaxSplitVectors * kLanes;
   if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
   return {make_step(KernelKind::fused, Pass::backward, t)};
 }
@@ -90,7 +101,8 @@ KernelRequest step_request(const PassGeometry& geometry, const Step& step, const
                         .pitches = step.direct,
                         .interpreted = style.interpreted,
                         .repeated = geometry.slabs.count() > 1,
-                        .relu = relu && geometry.shape.pass == Pass::forward};
+                        .relu = relu && geometry.shape.pass == Pass::forward,
+                        .tiled = style.tiled};
   const StreamGrid& grid = geometry.lowered.streams.grid;
   if (grid.image_pitch() == 1) return request;
   const int64_t longest = geometry.slabs.longest();
@@ -105,7 +117,7 @@ KernelRequest step_request(const PassGeometry& geometry, const Step& step, const
           streams, pitch);
     }
   };
-  choose(request.pitches.gathered, true);
+  if (!style.tiled) choose(request.pitches.gathered, true);
   if (step.kind != KernelKind::products) choose(request.pitches.own, false);
   if (step.kind != KernelKind::accumulate) choose(request.pitches.paired, false);
   return request;

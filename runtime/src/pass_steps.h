@@ -35,6 +35,7 @@ using Steps = std::shared_ptr<const std::vector<Step>>;
 // How a candidate wants its steps: what is not asked for is as plain generated code has it.
 struct StepStyle {
   bool interpreted = false;  // for intrinsics
+  bool tiled = false;        // accumulate by destination in tiles; see can_tile
 };
 
 // A pass over tensors of one shape.
@@ -47,6 +48,10 @@ struct PassGeometry {
 // Packs what is better packed than used in place.
 void settle_layout(PassShape& shape, const LoweredLayer& lowered);
 Slabs pass_slabs(const LoweredLayer& lowered, const PassShape& shape, const MachineModel& machine);
+// Whether the pass has a step that can run in tiles: the forward pass of layers without shifts.
+// Backward steps make sums of gradients, which tiles would have to keep in memory: 0.6 to 0.8 of
+// the speed of fused kernels (bench/README.md).
+bool can_tile(const PassGeometry& geometry);
 // Without kernels yet.
 std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& style);
 KernelRequest step_request(const PassGeometry& geometry, const Step& step, const StepStyle& style,

@@ -31,7 +31,7 @@ int Variant::choose(const LoweredLayerPtr& lowered) {
 void Variant::make_list(const CandidateTarget& target) {
   const LayerOptions& options = layer_.options;
   for (int i = 0; i <= fallback(); ++i) {
-    if (candidates_[i].allowed) contenders_.push_back(i);
+    if (candidates_[i].allowed && is_possible(target, candidates_[i])) contenders_.push_back(i);
   }
   if (decided()) {
     why_ = options.engine == Engine::automatic ? Why::only_one : Why::asked_for;

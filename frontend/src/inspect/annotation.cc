@@ -64,20 +64,30 @@ std::string row_text(const Access& access, int64_t pitch, const Subject& subject
 
 std::string gathered_text(const Access& access, const Subject& subject) {
   const Tap& tap = subject.tap(access.note.tap);
-  const int64_t start = tap.stream * subject.plan.pitches.gathered + tap.shift;
+  const Plan& plan = subject.plan;
+  const int64_t in_tile = plan.block_streams == 0 ? tap.stream : tap.stream % plan.block_streams;
+  const int64_t stream = plan.family == KernelFamily::tiled ? in_tile : tap.stream;
+  const int64_t start = stream * plan.pitches.gathered + tap.shift;
   const std::string shift = tap.shift == 0 ? "" : fmt::format("[{:+}]", tap.shift);
   return fmt::format("{} {}{}{} (tap w[{}])", array_name(access.note.kind, subject.side),
                      subject.stream_name(tap), shift, floats_text(access, start, subject.plan),
                      tap.value);
 }
 
+// A vector access covers the values of consecutive taps.
+std::string value_text(const Access& access, const Subject& subject) {
+  const int32_t value = subject.tap(access.note.tap).value;
+  if (access.bytes <= kFloatBytes) {
+    return fmt::format("w[{}] = {}", value, subject.layer.weight_name(value));
+  }
+  return fmt::format("w[{}] to w[{}]", value, value + access.bytes / kFloatBytes - 1);
+}
+
 std::string access_text(const Access& access, const Subject& subject) {
   const CodeNote& note = access.note;
   switch (note.kind) {
-    case NoteKind::value: {
-      const int32_t value = subject.tap(note.tap).value;
-      return fmt::format("w[{}] = {}", value, subject.layer.weight_name(value));
-    }
+    case NoteKind::value:
+      return value_text(access, subject);
     case NoteKind::d_value:
       return gradient_text(note, subject, access.bytes);
     case NoteKind::gathered:
@@ -88,6 +98,13 @@ std::string access_text(const Access& access, const Subject& subject) {
       return row_text(access, subject.plan.pitches.paired, subject);
     case NoteKind::bias:
       return fmt::format("{}[{}]", array_name(note.kind, subject.side), note.row);
+    case NoteKind::partial:
+      return fmt::format("{} of row {} of the part{}", array_name(note.kind, subject.side),
+                         note.row, floats_text(access, note.row * kTileFloats, subject.plan));
+    case NoteKind::prefetch:
+      return "for the next tile";
+    case NoteKind::loop:
+      return "next tile";
   }
   throw InternalError(fmt::format("note of unknown kind {}", static_cast<int>(note.kind)));
 }
@@ -112,6 +129,8 @@ std::string argument_text(const Instruction& instruction) {
       return "arguments.tail_offset";
     case offsetof(KernelArguments, tail_mask):
       return "arguments.tail_mask";
+    case offsetof(KernelArguments, partial):
+      return "arguments.partial";
     default:
       return {};
   }
@@ -168,6 +187,11 @@ const char* array_name(NoteKind kind, Pass side) {
       return outputs ? "dy" : "x";
     case NoteKind::d_value:
       return "d_values";
+    case NoteKind::partial:
+      return "sums";
+    case NoteKind::prefetch:
+    case NoteKind::loop:
+      break;
   }
   throw InternalError(fmt::format("note of unknown kind {}", static_cast<int>(kind)));
 }

@@ -2,12 +2,20 @@
 // something to hold. A sum in a register belongs to no single tap, so arithmetic leaves nothing.
 #include "inspect/held_notes.h"
 
+#include <cstdlib>
+
 namespace sparsejit::frontend {
 namespace {
 
 bool is_load(const Instruction& instruction) {
-  return instruction.mnemonic == "vbroadcastss" || instruction.mnemonic == "vmovups" ||
-         instruction.mnemonic == "vmaskmovps";
+  return instruction.mnemonic == "vbroadcastss" || instruction.mnemonic == "vbroadcastf128" ||
+         instruction.mnemonic == "vmovups" || instruction.mnemonic == "vmaskmovps";
+}
+
+// Of `vpermilps ymm15, ymm10, 0x55`, which puts one lane into all: 1.
+int selected_lane(const Instruction& instruction) {
+  const size_t comma = instruction.text.rfind(',');
+  return static_cast<int>(std::strtol(instruction.text.c_str() + comma + 1, nullptr, 16) & 3);
 }
 
 }  // namespace
@@ -39,6 +47,11 @@ void HeldNotes::follow(const Instruction& instruction, const std::optional<Acces
   }
   if (instruction.registers[0] < 0) return;
   std::optional<CodeNote>& held = vectors_[static_cast<size_t>(instruction.registers[0])];
+  if (instruction.mnemonic == "vpermilps" && instruction.registers[1] >= 0) {
+    held = vectors_[static_cast<size_t>(instruction.registers[1])];
+    if (held) held->tap += selected_lane(instruction);
+    return;
+  }
   held.reset();
   if (access && is_load(instruction)) held = access->note;
 }

@@ -112,7 +112,9 @@ std::string instruction_lines(const KernelInspection& kernel,
 std::string arrays_text(const std::vector<Instruction>& instructions, Pass side) {
   std::map<NoteKind, std::string_view> bases;
   for (const Instruction& instruction : instructions) {
-    if (instruction.note) bases[instruction.note->kind] = instruction.base;
+    if (!instruction.note || instruction.base.empty()) continue;
+    const NoteKind kind = instruction.note->kind;
+    if (kind != NoteKind::prefetch) bases[kind] = instruction.base;
   }
   std::string text;
   for (const auto& [kind, base] : bases) {

@@ -40,8 +40,19 @@ struct KernelArguments {
 
 using ChunkEntry = void (*)(const KernelArguments*);
 
-// What one displacement in the code refers to; kept when EmitOptions::notes is set.
-enum class NoteKind : uint8_t { value, bias, gathered, own, paired, d_value, partial, prefetch };
+// What one displacement in the code refers to; kept when EmitOptions::notes is set. Loop: the jump
+// back of a tiled chunk.
+enum class NoteKind : uint8_t {
+  value,
+  bias,
+  gathered,
+  own,
+  paired,
+  d_value,
+  partial,
+  prefetch,
+  loop
+};
 
 const char* to_text(NoteKind kind);
 

@@ -1,0 +1,96 @@
+// Compiled for AVX2; called only where the CPU has it.
+#include "tiled_panel.h"
+
+#include "vector_copy.h"
+
+namespace sparsejit {
+namespace {
+
+void copy_stream(const float* from, float* to, int64_t step, int64_t tiles, int64_t length) {
+  for (int64_t tile = 0; tile < tiles; ++tile, to += step) {
+    const float* at = from + std::min(tile * kTileFloats, length - kTileFloats);
+    _mm256_storeu_ps(to, _mm256_loadu_ps(at));
+    _mm256_storeu_ps(to + kLanes, _mm256_loadu_ps(at + kLanes));
+  }
+}
+
+// One tile of `streams` (at most 8) streams that are adjacent in the source.
+void transpose_tile(const float* from, int64_t float_stride, int64_t streams, float* to) {
+  for (int64_t t = 0; t < kTileFloats; t += kLanes) {
+    transpose_spill(from + t * float_stride, float_stride, kLanes, streams, to + t, kTileFloats);
+  }
+}
+
+void gather_tile(const float* from, int64_t float_stride, float* to) {
+  for (int64_t t = 0; t < kTileFloats; ++t) to[t] = from[t * float_stride];
+}
+
+}  // namespace
+
+TiledPanel::TiledPanel(const PanelKernel& kernel, int64_t streams, int64_t longest, int threads,
+                       ScratchPool& scratch)
+    : kernel_(kernel), plan_(kernel.plan()) {
+  const int64_t tile = tiles_of(longest) * kTileFloats;
+  if (streams > 0) tiles_ = scratch.take(plan_.blocks * plan_.block_streams * tile);
+  for (int i = 0; plan_.blocks > 1 && i < threads; ++i) {
+    partial_.push_back(scratch.take(plan_.most_rows() * tile));
+  }
+}
+
+float* TiledPanel::block_tiles(int32_t block, int64_t length) const {
+  return tiles_.data() + block * tiles_of(length) * plan_.block_streams * kTileFloats;
+}
+
+void TiledPanel::pack(const TileSource& source, int64_t first, int64_t last, int64_t length) const {
+  const int64_t tiles = tiles_of(length);
+  const int64_t step = plan_.block_streams * kTileFloats;
+  for (int64_t stream = first; stream < last;) {
+    const auto block = static_cast<int32_t>(stream / plan_.block_streams);
+    const int64_t in_block = stream % plan_.block_streams;
+    float* to = block_tiles(block, length) + in_block * kTileFloats;
+    const float* from = source.data + stream * source.stream_stride;
+    if (source.float_stride == 1) {
+      copy_stream(from, to, step, tiles, length);
+      ++stream;
+      continue;
+    }
+    const bool adjacent = source.stream_stride == 1;
+    const int64_t streams =
+        adjacent ? std::min({kLanes, last - stream, plan_.block_streams - in_block}) : 1;
+    for (int64_t tile = 0; tile < tiles; ++tile, to += step) {
+      const float* at =
+          from + std::min(tile * kTileFloats, length - kTileFloats) * source.float_stride;
+      if (adjacent) {
+        transpose_tile(at, source.float_stride, streams, to);
+      } else {
+        gather_tile(at, source.float_stride, to);
+      }
+    }
+    stream += streams;
+  }
+}
+
+// Both calls of a block come one after the other, while its code is in the first-level cache.
+void TiledPanel::run(PanelOperands operands, int32_t first_part, int32_t last_part, int64_t length,
+                     int thread) const {
+  const int64_t whole = length / kTileFloats;
+  const int64_t sums = plan_.most_rows() * kTileFloats;
+  float* const own = operands.own;
+  float* const partial = partial_.empty() ? nullptr : partial_[thread].data();
+  for (int32_t part = first_part; part < last_part; ++part) {
+    for (int32_t block = 0; block < plan_.blocks; ++block) {
+      const float* tiles = block_tiles(block, length);
+      operands.gathered = tiles;
+      operands.own = own;
+      operands.partial = partial;
+      kernel_.run(operands, block, part, part + 1, whole * kTileFloats);
+      if (whole * kTileFloats == length) continue;
+      operands.gathered = tiles + whole * plan_.block_streams * kTileFloats;
+      operands.own = own + length - kTileFloats;
+      operands.partial = partial == nullptr ? nullptr : partial + whole * sums;
+      kernel_.run(operands, block, part, part + 1, kTileFloats);
+    }
+  }
+}
+
+}  // namespace sparsejit

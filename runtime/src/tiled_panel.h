@@ -1,0 +1,48 @@
+// TiledPanel: one panel of a tiled kernel. Its gathered streams are copied into tiles, then threads
+// run parts over them, block by block.
+//
+//     block 0            block 1                 a block: [tile][block_streams][16]
+//     | tile 0 | 1 | 2 || tile 0 | 1 | 2 |       the last tile ends where the panel ends
+//
+// What the rows of a part come to between blocks lies in a buffer of the thread, in tiles too; only
+// the last block writes to the caller's rows. So the last tile may overlap the one before it: both
+// compute the same bits. Each thread packs a share of the streams; all packing is over before the
+// first part runs.
+#pragma once
+
+#include <vector>
+
+#include "panel_kernel.h"
+#include "scratch.h"
+
+namespace sparsejit {
+
+// Where the gathered streams are; either stride may be 1, any other is fine too.
+struct TileSource {
+  const float* data = nullptr;  // first float of stream 0
+  int64_t stream_stride = 0;    // floats from stream to stream
+  int64_t float_stride = 0;     // from one float of a stream to the next
+};
+
+class TiledPanel {
+ public:
+  // `streams`: gathered; `longest`: floats of the longest panel.
+  TiledPanel(const PanelKernel& kernel, int64_t streams, int64_t longest, int threads,
+             ScratchPool& scratch);
+
+  // Streams [first, last) of `length` floats, at least a tile.
+  void pack(const TileSource& source, int64_t first, int64_t last, int64_t length) const;
+  // `operands`: of the panel; what is gathered are the tiles.
+  void run(PanelOperands operands, int32_t first_part, int32_t last_part, int64_t length,
+           int thread) const;
+
+ private:
+  float* block_tiles(int32_t block, int64_t length) const;
+
+  const PanelKernel& kernel_;
+  const Plan& plan_;
+  ScratchPool::Buffer tiles_;
+  std::vector<ScratchPool::Buffer> partial_;  // by thread; empty for one block
+};
+
+}  // namespace sparsejit
