@@ -222,10 +222,10 @@ TEST(TiledPlan, OneCodeServesEveryLength) {
             canonical_request(make_tiled_request(902), machine));
 }
 
-// Two tiles of a block and its sums share L1, the sums of a part get a quarter of L2.
+// Two tiles of a block and its sums share L1, the sums of a part get half of L2.
 TEST(TiledPlan, BlocksFollowL1AndPartsFollowL2) {
   const TapTable table = lower_linear(Mask::random({3072, 768}, 0.95, 1));
-  const Plan small = plan_kernel(table, make_tiled_request(902), made_up_machine(256 << 10));
+  const Plan small = plan_kernel(table, make_tiled_request(902), made_up_machine(128 << 10));
   const Plan large = plan_kernel(table, make_tiled_request(902), made_up_machine(4 << 20));
   EXPECT_EQ(small.blocks, large.blocks);
   EXPECT_EQ(small.block_streams, 96);

@@ -52,19 +52,20 @@ constexpr int64_t kTapsPerBlock = 12;
 constexpr int64_t kMaxParts = 64;
 constexpr int64_t kMinTapsPerPart = 1024;
 
-// Tiled family, measured on Zen 4, 768 -> 3072, batch 896, 80% / 90% / 95%: two vectors, four rows
-// and blocks of 96 streams 11.9 / 6.5 / 3.9 ms; four vectors and two rows, or blocks of 384, are up
-// to a fifth slower. A block's tile, the one that is prefetched and the sums of a part share L1;
-// the code of a chunk is executed once a tile and takes half of a first-level code cache.
+// Tiled family. A block's tile, the one that is prefetched and the sums of a part share L1; the code
+// of a chunk is executed once a tile and has to stay in a first-level code cache. Measured on Zen 4,
+// 768 -> 3072, batch 902, 80% / 90% / 95%: blocks of 96 streams and chunks of 8 to 16 KiB 12.2 to
+// 12.5 / 6.9 to 7.4 / 4.6 to 5.0 ms; blocks of 48 or 154 streams a tenth to a fifth slower. Four
+// vectors and two rows were no faster.
 constexpr int kTiledVectors = 2;
 constexpr int kTiledRows = 4;
 constexpr int kTiledValues = 4;  // of one row, fetched by one load
 constexpr int64_t kL1BytesPerBlockStream = 320;
-constexpr int64_t kTiledChunkBytes = 16 << 10;
+constexpr int64_t kTiledChunkBytes = 12 << 10;
 constexpr int64_t kTiledTapBytes = 27;
 constexpr int64_t kMaxTiledParts = 512;
 // Part of L2 that the sums of the rows of a part may fill between blocks.
-constexpr int64_t kPartialShareOfL2 = 4;
+constexpr int64_t kPartialShareOfL2 = 2;
 
 int64_t round_down(int64_t value, int64_t step) { return value / step * step; }
 int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }

@@ -12,8 +12,8 @@ constexpr double kAccumulateVector = 0.33e-9;
 constexpr double kProductsVector = 0.33e-9;
 constexpr double kFusedVector = 0.53e-9;
 // Tiled kernels: for one tap; and for each row and block, its sums.
-constexpr double kTiledVector = 0.20e-9;
-constexpr double kTiledRowVector = 0.45e-9;
+constexpr double kTiledVector = 0.19e-9;
+constexpr double kTiledRowVector = 0.72e-9;
 // Copying what is used in place otherwise.
 constexpr double kCopiedVector = 2.0e-9;
 // Adding up the lanes of a sum: for each tap and round.

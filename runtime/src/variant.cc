@@ -12,6 +12,9 @@ namespace {
 // linear passes (Zen 4, hot) none of those was measured faster than 1.04x the best; the ratio of
 // two candidates is predicted within a factor of 1.4, root mean square.
 constexpr double kFarSlower = 2;
+// Two kinds of generated code differ less than the model does about intrinsics, and each costs a
+// compile: one is only made beside another that is predicted about as fast.
+constexpr double kFarSlowerCode = 1.25;
 
 }  // namespace
 
@@ -62,7 +65,8 @@ void Variant::shorten_list(const CandidateTarget& target) {
     if (number == fallback()) continue;
     const PassCost& cost = candidate.predicted;
     const double pays_after = break_even_calls(cost, interpreted);
-    if (cost.call > kFarSlower * best ||
+    const bool like_best = candidate.generated() && candidates_[predicted_best()].generated();
+    if (cost.call > (like_best ? kFarSlowerCode : kFarSlower) * best ||
         (expected > 0 && candidate.generated() && cost.call >= interpreted.call)) {
       decline(candidate, fmt::format("predicted {:.1f}x the time of {}", cost.call / best,
                                      candidates_[predicted_best()].kind.name));
