@@ -30,6 +30,14 @@ struct RuntimeOptions {
   bool check_cache = false;
   // Receives one line for each thing worth a warning; the library itself never prints.
   std::function<void(const std::string&)> log{};
+  // What was measured to be fastest is remembered, so that further layers, and new masks, of about
+  // the same kind start with it at once; so many choices at most, the latest used. 0: none.
+  int64_t remembered_picks = 4096;
+  // A file that carries them from process to process. Read when the Runtime is made; written when
+  // it and its layers are gone, and by save_picks(). Several processes may share one. A file that
+  // cannot be used gives one warning and is ignored; one that this library did not write is never
+  // replaced. Its format: runtime/README.md. Empty: none.
+  std::string picks_file{};
   // What plans believe of the machine; empty: the real one. For tests and experiments.
   std::shared_ptr<const MachineModel> machine{};
 };
@@ -62,6 +70,8 @@ class Runtime {
   static Runtime& shared();
 
   RuntimeStats stats() const;
+  // Writes RuntimeOptions::picks_file, together with what others wrote there; true if that worked.
+  bool save_picks();
   int threads() const;
   const MachineModel& machine() const;
   // Empty when executable memory can be had, else why not. Tries it once.
