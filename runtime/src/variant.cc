@@ -143,8 +143,9 @@ void Variant::replace_failed() {
 }
 
 bool Variant::measures() const {
-  return !decided() && std::all_of(contenders_.begin(), contenders_.end(),
-                                   [&](int number) { return candidates_[number].runnable(); });
+  return !decided() && std::all_of(contenders_.begin(), contenders_.end(), [&](int number) {
+    return candidates_[number].state == CandidateState::built;
+  });
 }
 
 // The code of those that lost is let go.
