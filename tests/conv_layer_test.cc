@@ -5,6 +5,7 @@
 
 #include "support/conv_case.h"
 #include "support/expect_error.h"
+#include "support/plain_sgemm.h"
 #include "support/random.h"
 #include "support/runtimes.h"
 
@@ -77,8 +78,8 @@ TEST(ConvLayer, ReluNeedsTheOutput) {
 // layer's with dy masked.
 TEST(ReluLayer, EqualsALayerAndReluAfterIt) {
   const Mask mask = Mask::random({37, 51}, 0.8, 1);
-  Runtime runtime(with_threads(2));
-  for (const Engine engine : available_engines()) {
+  Runtime runtime(with_sgemm(2));
+  for (const Engine engine : linear_engines()) {
     LayerOptions options;
     options.engine = engine;
     options.runtime = &runtime;
@@ -118,8 +119,10 @@ TEST(ReluLayer, EqualsALayerAndReluAfterIt) {
 
 TEST(ReluLayer, KeepsNan) {
   const Mask mask = Mask::random({3, 2}, 0, 1);
-  for (const Engine engine : available_engines()) {
+  Runtime runtime(with_sgemm());
+  for (const Engine engine : linear_engines()) {
     LayerOptions options;
+    options.runtime = &runtime;
     options.engine = engine;
     options.relu = true;
     const Layer layer = compile_layer(mask, options);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/layer_case.h"
+#include "support/plain_sgemm.h"
 #include "support/runtimes.h"
 
 namespace sparsejit::test {
@@ -16,7 +17,7 @@ class LayerLayouts : public ::testing::TestWithParam<Engine> {
     expect_ran_on(layer, GetParam());
   }
 
-  Runtime runtime_{with_threads(2)};
+  Runtime runtime_{with_sgemm(2)};
   // Short and long streams, with and without a remainder of the vectors.
   const std::vector<int64_t> batches_ = {5, 16, 29, 80, 91};
 };
@@ -119,7 +120,7 @@ TEST_P(LayerLayouts, ManyDifferentPitchesStayRight) {
   EXPECT_LT(runtime_.stats().kernels, 20);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, LayerLayouts, ::testing::ValuesIn(available_engines()),
+INSTANTIATE_TEST_SUITE_P(Engines, LayerLayouts, ::testing::ValuesIn(linear_engines()),
                          [](const auto& engine) { return std::string(to_text(engine.param)); });
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <system_error>
 
+#include "dense_engine.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit {
@@ -12,6 +13,7 @@ namespace {
 std::vector<CandidateKind> candidate_kinds() {
   return {{.name = "native", .engine = Engine::native, .style = {}},
           {.name = "native tiled", .engine = Engine::native, .style = {.tiled = true}},
+          {.name = "dense", .engine = Engine::dense, .style = {}},
           {.name = "interpreted", .engine = Engine::interpreted, .style = {.interpreted = true}}};
 }
 
@@ -20,18 +22,23 @@ bool compiles_in_background(const LayerOptions& options) {
   return options.compile == CompileMode::background && !options.deterministic;
 }
 
-void adopt(const CandidateTarget& target, Candidate& candidate, NativeBuild build) {
-  candidate.state = CandidateState::built;
-  candidate.steps = build.steps;
-  candidate.note = build.problem;
-  candidate.code = std::move(build);
-  candidate.pending = nullptr;
-  candidate.previous = {};
-  if (!candidate.failed() || target.layer.warned) return;
+void fail(const CandidateTarget& target, Candidate& candidate, std::string why) {
+  candidate.state = CandidateState::failed;
+  candidate.note = std::move(why);
+  if (target.layer.warned) return;
   target.layer.warned = true;
   target.layer.runtime->warn(fmt::format("layer {}: interpreted instead of {}: {}",
                                          to_text(target.lowered->spec.mask.shape()),
                                          candidate.kind.name, candidate.note));
+}
+
+void adopt(const CandidateTarget& target, Candidate& candidate, NativeBuild build) {
+  candidate.state = CandidateState::built;
+  candidate.steps = build.steps;
+  candidate.code = std::move(build);
+  candidate.pending = nullptr;
+  candidate.previous = {};
+  if (candidate.steps == nullptr) fail(target, candidate, candidate.code.problem);
 }
 
 void generate(const CandidateTarget& target, Candidate& candidate) {
@@ -72,13 +79,31 @@ void make_interpreted(const CandidateTarget& target, Candidate& candidate) {
   candidate.state = CandidateState::built;
 }
 
+std::string dense_problem(const CandidateTarget& target) {
+  return dense_problem(target.layer.runtime->options.sgemm, target.lowered->spec,
+                       target.layer.linear, target.shape.images);
+}
+
+void make_dense(const CandidateTarget& target, Candidate& candidate) {
+  candidate.state = CandidateState::built;
+  const std::string problem = dense_problem(target);
+  if (!problem.empty()) fail(target, candidate, problem);
+}
+
+// Dense takes part uninvited only where it can run, and where rounding may differ between calls.
+bool is_allowed(const CandidateKind& kind, const LayerContext& layer) {
+  const LayerOptions& options = layer.options;
+  if (options.engine != Engine::automatic) return options.engine == kind.engine;
+  if (kind.engine != Engine::dense) return true;
+  return layer.linear && layer.runtime->options.sgemm && !options.deterministic;
+}
+
 }  // namespace
 
 std::vector<Candidate> make_candidates(const LayerContext& layer) {
-  const Engine asked = layer.options.engine;
   std::vector<Candidate> candidates;
   for (const CandidateKind& kind : candidate_kinds()) {
-    const bool allowed = asked == Engine::automatic || asked == kind.engine;
+    const bool allowed = is_allowed(kind, layer);
     if (!allowed && kind.engine != Engine::interpreted) continue;
     Candidate& candidate = candidates.emplace_back();
     candidate.kind = kind;
@@ -109,6 +134,17 @@ std::vector<StepRequest> step_requests(const CandidateTarget& target, const Cand
 
 PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
   const MachineModel& machine = target.layer.runtime->machine;
+  if (candidate.kind.engine == Engine::dense) {
+    const Mask& mask = target.lowered->spec.mask;
+    const PassShape& shape = target.shape;
+    const bool forward = shape.pass == Pass::forward;
+    return predict_dense({.rows = mask.rows(),
+                          .cols = mask.cols(),
+                          .batch = shape.images,
+                          .with_weight = forward || shape.want_dx,
+                          .with_gradient = !forward && shape.want_d_values},
+                         machine);
+  }
   std::vector<Plan> plans;
   int64_t tiled_streams = 0;
   for (const StepRequest& wanted : step_requests(target, candidate)) {
@@ -134,6 +170,8 @@ void start_making(const CandidateTarget& target, Candidate& candidate) {
   if (candidate.state != CandidateState::unknown) return;
   if (candidate.generated()) {
     generate(target, candidate);
+  } else if (candidate.kind.engine == Engine::dense) {
+    make_dense(target, candidate);
   } else {
     make_interpreted(target, candidate);
   }

@@ -3,15 +3,16 @@
 //     name          engine       steps                         code to generate
 //     native        native       pass_steps({})                yes
 //     native tiled  native       pass_steps({.tiled})          yes; only where can_tile
+//     dense         dense        none: dense_engine.h          no; where the runtime has an sgemm
 //     interpreted   interpreted  pass_steps({.interpreted})    no; always there, always last
 //
 // Another kernel family is another line of candidate_kinds() and, where its steps are cut or
 // planned in another way, a member of StepStyle (pass_steps.h); its time is predicted from its
-// plans (cost_model.h). All of them give the same bits.
+// plans (cost_model.h). All of them but dense give the same bits.
 //
-// State: unknown -> declined (not worth making) | pending (compiles in the background) -> built,
-// which may have failed: then `note` says why, as it does for declined ones. Plain data and the
-// functions that move it along; whoever owns a candidate has the lock.
+// State: unknown -> declined (not worth making) | pending (compiles in the background) -> built |
+// failed. `note` says why it is declined or failed. Plain data and the functions that move it
+// along; whoever owns a candidate has the lock.
 #pragma once
 
 #include <memory>
@@ -32,13 +33,13 @@ struct CandidateKind {
   StepStyle style;
 };
 
-enum class CandidateState { unknown, declined, pending, built };
+enum class CandidateState { unknown, declined, pending, built, failed };
 
 struct Candidate {
   CandidateKind kind;
   bool allowed = true;  // by the engine asked for; else it only serves while there is no other
   CandidateState state = CandidateState::unknown;
-  Steps steps;                            // once built; null: failed
+  Steps steps;                            // once built; null: dense
   NativeBuild code;                       // of generated ones, once built
   std::shared_ptr<PendingBuild> pending;  // while pending
   NativeBuild previous;                   // generated for the mask before, until built
@@ -46,14 +47,14 @@ struct Candidate {
   PassCost predicted;                     // 0: nobody asked
 
   bool generated() const { return kind.engine == Engine::native; }
-  bool failed() const { return state == CandidateState::built && steps == nullptr; }
-  bool runnable() const { return state == CandidateState::built && steps != nullptr; }
+  bool failed() const { return state == CandidateState::failed; }
 };
 
 // What the candidates of one layer have in common.
 struct LayerContext {
   const std::shared_ptr<Runtime::Impl> runtime;
   const LayerOptions options;
+  const bool linear;
   bool warned = false;  // that generated code was asked for in vain
 };
 

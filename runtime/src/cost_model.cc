@@ -39,6 +39,14 @@ constexpr double kInterpretedShareSums = 1.4;
 constexpr double kCompileByte = 0.7e-9;
 constexpr double kCompileKernel = 50e-6;
 
+// Dense products: operations a second (OpenBLAS reaches 106e9 on Zen 4, whose AVX-512 it uses, and
+// 85e9 on Zen 3); a call; bytes a second while the weight is filled, read, or its gradient
+// gathered.
+constexpr double kDenseOperations = 85e9;
+constexpr double kDenseOperations512 = 120e9;
+constexpr double kDenseCall = 2e-6;
+constexpr double kDenseBytes = 20e9;
+
 double vector_seconds(KernelKind kind) {
   switch (kind) {
     case KernelKind::accumulate:
@@ -112,6 +120,15 @@ PassCost predict_interpreted(const PassWork& work, const MachineModel& machine) 
         step.taps * std::max(step.rounds * least, step.rounds * visit + share * step.vector_loop);
   }
   return cost;
+}
+
+PassCost predict_dense(const DenseWork& work, const MachineModel& machine) {
+  const double weight = static_cast<double>(work.rows) * static_cast<double>(work.cols);
+  const double products = (work.with_weight ? 1 : 0) + (work.with_gradient ? 1 : 0);
+  const double operations = 2 * weight * static_cast<double>(work.batch);
+  const double rate = machine.avx512 ? kDenseOperations512 : kDenseOperations;
+  const double moved = 2 * weight * sizeof(float);  // W or dW, written and read
+  return {.call = products * (kDenseCall + operations / rate + moved / kDenseBytes), .compile = 0};
 }
 
 double break_even_calls(const PassCost& compiled, const PassCost& other) {

@@ -31,6 +31,16 @@ struct PassWork {
 PassCost predict_native(const PassWork& work, const MachineModel& machine);
 PassCost predict_interpreted(const PassWork& work, const MachineModel& machine);
 
+// A pass of a linear layer by products of dense matrices.
+struct DenseWork {
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t batch = 0;
+  bool with_weight = true;     // forward, or the gradient of the input
+  bool with_gradient = false;  // of the weight
+};
+PassCost predict_dense(const DenseWork& work, const MachineModel& machine);
+
 // Calls after which compiling has paid; 0: never.
 double break_even_calls(const PassCost& compiled, const PassCost& other);
 

@@ -9,7 +9,7 @@
 namespace sparsejit {
 namespace {
 
-constexpr size_t kLocks = static_cast<size_t>(ForkLock::listings) + 1;
+constexpr size_t kLocks = static_cast<size_t>(ForkLock::picks) + 1;
 
 // Never destroyed: kernels of static objects may be released later than anything here would.
 struct ForkState {

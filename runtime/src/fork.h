@@ -17,6 +17,7 @@ enum class ForkLock {
   caches,    // entries of kernel caches
   arenas,    // free space in code arenas
   listings,  // what profilers were told
+  picks,     // what pickers chose; the last
 };
 
 std::mutex& fork_lock(ForkLock lock);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "dense_engine.h"
 #include "layer_impl.h"
 #include "pass_shape.h"
+#include "pass_tensors.h"
 #include "portable_engine.h"
 #include "sparsejit/error.h"
 #include "validate.h"
@@ -26,18 +28,6 @@ void run_parallel(ThreadPool& pool, int64_t count,
     call(count * thread / pool.threads(), count * (thread + 1) / pool.threads());
   });
 }
-
-// The caller's tensors of one pass; absent ones are empty.
-struct PassTensors {
-  ConstImageView x;
-  ConstImageView dy;
-  ConstImageView gate;  // of a layer with ReLU, in the backward pass: its y
-  ImageView y_or_dx;
-  std::span<const float> values;
-  std::span<const float> bias;
-  std::span<float> d_values;
-  std::span<float> d_bias;
-};
 
 StepArguments arguments_of(const Step& step, const PassTensors& tensors, const float* zeros) {
   StepArguments arguments;
@@ -70,15 +60,29 @@ void run_steps(Layer::Impl& impl, const PreparedPass& prepared, const PassTensor
   }
 }
 
+void run_prepared(Layer::Impl& impl, const PreparedPass& prepared, const PassTensors& tensors) {
+  if (prepared.engine != Engine::dense) return run_steps(impl, prepared, tensors);
+  const DenseContext context{.mask = prepared.lowered->spec.mask,
+                             .relu = impl.options.relu,
+                             .sgemm = impl.runtime->options.sgemm,
+                             .pool = impl.runtime->pool,
+                             .scratch = impl.runtime->scratch};
+  if (prepared.shape.pass == Pass::forward) {
+    run_dense_forward(context, tensors);
+  } else {
+    run_dense_backward(context, tensors);
+  }
+}
+
 void run_pass(Layer::Impl& impl, const LoweredLayerPtr& lowered, const PassShape& shape,
               const PassTensors& tensors) {
   const PreparedPass prepared = impl.variants.prepare(lowered, shape);
   if (!prepared.measured) {
-    run_steps(impl, prepared, tensors);
+    run_prepared(impl, prepared, tensors);
     return;
   }
   const auto start = std::chrono::steady_clock::now();
-  run_steps(impl, prepared, tensors);
+  run_prepared(impl, prepared, tensors);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   impl.variants.record(prepared, seconds.count());
 }
@@ -200,6 +204,8 @@ const char* to_text(Engine engine) {
       return "interpreted";
     case Engine::portable:
       return "portable";
+    case Engine::dense:
+      return "dense";
   }
   return "?";
 }
@@ -210,7 +216,7 @@ Layer::Impl::Impl(const Mask& mask, const Conv2d* conv, const LayerOptions& o)
       runtime(o.runtime == nullptr ? Runtime::shared().impl() : o.runtime->impl()),
       portable_reason(find_portable_reason(o, runtime->machine)),
       lowerings(std::make_shared<Lowerings>(runtime->cache.known(mask), linear ? Conv2d{} : *conv)),
-      variants(runtime, o) {
+      variants(runtime, o, linear) {
   // As many as a kernel can have rows: channels, times the phases of strides that taps meet.
   const MaskShape& shape = mask.shape();
   const int64_t phases = std::min(shape.kernel_h, lowerings->conv().stride.h) *

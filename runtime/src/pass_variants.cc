@@ -38,6 +38,7 @@ PreparedPass PassVariants::prepare(const LoweredLayerPtr& lowered, PassShape sha
   Variant& variant = find_or_add(*lowered, shape);
   const int candidate = variant.choose(lowered);
   return {.lowered = lowered,
+          .engine = variant.candidate(candidate).kind.engine,
           .steps = variant.candidate(candidate).steps,
           .shape = shape,
           .slabs = variant.slabs(),

@@ -13,7 +13,8 @@ namespace sparsejit {
 // What one call runs. Holds the kernels until the call is over.
 struct PreparedPass {
   LoweredLayerPtr lowered;
-  Steps steps;
+  Engine engine;
+  Steps steps;      // of native and interpreted
   PassShape shape;  // as run: operands may be packed that could be used in place
   Slabs slabs;
   int candidate = 0;
@@ -22,8 +23,8 @@ struct PreparedPass {
 
 class PassVariants {
  public:
-  PassVariants(std::shared_ptr<Runtime::Impl> runtime, const LayerOptions& options)
-      : layer_{.runtime = std::move(runtime), .options = options} {}
+  PassVariants(std::shared_ptr<Runtime::Impl> runtime, const LayerOptions& options, bool linear)
+      : layer_{.runtime = std::move(runtime), .options = options, .linear = linear} {}
 
   // Makes what is missing. A layer that meets ever new pitches packs instead of compiling for ever.
   PreparedPass prepare(const LoweredLayerPtr& lowered, PassShape shape);

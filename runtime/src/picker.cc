@@ -46,6 +46,7 @@ const Picker::Racer* Picker::find(int candidate) const {
 }
 
 void Picker::enter(std::span<const int> candidates) {
+  if (std::ranges::equal(racers_, candidates, {}, &Racer::candidate)) return;
   std::vector<Racer> racers;
   for (const int candidate : candidates) {
     const Racer* known = find(candidate);

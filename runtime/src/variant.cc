@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "pick_key.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit {
@@ -40,6 +41,12 @@ void Variant::make_list(const CandidateTarget& target) {
     why_ = options.engine == Engine::automatic ? Why::only_one : Why::asked_for;
     return;
   }
+  pick_key_ = uses_memory() ? key_of(target) : "";
+  if (const int known = remembered(); known != Picker::kUndecided) {
+    contenders_ = {known};
+    why_ = Why::remembered;
+    return;
+  }
   for (const int number : contenders_) {
     candidates_[number].predicted = predict(target, candidates_[number]);
   }
@@ -49,6 +56,37 @@ void Variant::make_list(const CandidateTarget& target) {
   } else {
     shorten_list(target);
   }
+}
+
+// Layers that expect few calls weigh the time to compile as well.
+bool Variant::uses_memory() const {
+  return !layer_.options.deterministic && layer_.options.expected_calls == 0;
+}
+
+std::string Variant::key_of(const CandidateTarget& target) const {
+  std::vector<const char*> names;
+  for (const int number : contenders_) names.push_back(candidates_[number].kind.name);
+  return pick_key({.spec = target.lowered->spec,
+                   .shape = shape_,
+                   .relu = layer_.options.relu,
+                   .machine = layer_.runtime->machine,
+                   .threads = layer_.runtime->pool.threads(),
+                   .candidates = names});
+}
+
+int Variant::remembered() const {
+  if (pick_key_.empty()) return Picker::kUndecided;
+  const std::string name = layer_.runtime->picks.find(pick_key_);
+  for (const int number : contenders_) {
+    if (name == candidates_[number].kind.name) return number;
+  }
+  return Picker::kUndecided;
+}
+
+// Where a candidate could not be made, for want of memory perhaps, the choice was not a free one.
+void Variant::remember(int chosen) const {
+  if (pick_key_.empty() || std::ranges::any_of(candidates_, &Candidate::failed)) return;
+  layer_.runtime->picks.remember({.key = pick_key_, .candidate = candidates_[chosen].kind.name});
 }
 
 int Variant::predicted_best() const {
@@ -90,7 +128,7 @@ bool Variant::make_contenders(const CandidateTarget& target) {
     ready &= candidates_[number].state != CandidateState::pending;
   }
   if (std::erase_if(contenders_, [&](int number) { return candidates_[number].failed(); }) > 0) {
-    if (contenders_.empty()) contenders_.push_back(fallback());
+    if (contenders_.empty()) replace_failed();
     if (decided()) why_ = Why::only_one;
     return make_contenders(target);
   }
@@ -98,9 +136,20 @@ bool Variant::make_contenders(const CandidateTarget& target) {
   return ready;
 }
 
+// By those that had lost against it, if there are any, in an earlier measurement.
+void Variant::replace_failed() {
+  for (int i = 0; i <= fallback(); ++i) {
+    const Candidate& candidate = candidates_[i];
+    const bool out = candidate.failed() || candidate.state == CandidateState::declined;
+    if (candidate.allowed && !out) contenders_.push_back(i);
+  }
+  if (contenders_.empty()) contenders_.push_back(fallback());
+}
+
 bool Variant::measures() const {
-  return !decided() && std::all_of(contenders_.begin(), contenders_.end(),
-                                   [&](int number) { return candidates_[number].runnable(); });
+  return !decided() && std::all_of(contenders_.begin(), contenders_.end(), [&](int number) {
+    return candidates_[number].state == CandidateState::built;
+  });
 }
 
 // The code of those that lost is let go.
@@ -109,6 +158,7 @@ void Variant::record(int candidate, double seconds) {
   picker_.record(candidate, seconds);
   const int chosen = picker_.chosen();
   if (chosen == Picker::kUndecided) return;
+  remember(chosen);
   for (const int number : contenders_) {
     if (number != chosen) release(candidates_[number]);
   }
@@ -120,7 +170,8 @@ void Variant::forget_mask(bool keep_choice) noexcept {
   was_used_ = !contenders_.empty();
   for (Candidate& candidate : candidates_) sparsejit::forget_mask(candidate);
   if (!keep_choice) picker_.restart();
-  if (!keep_choice || !decided() || why_ != Why::measured) {
+  const bool chosen = decided() && (why_ == Why::measured || why_ == Why::remembered);
+  if (!keep_choice || !chosen) {
     contenders_.clear();
   } else {
     for (int i = 0; i < fallback(); ++i) {

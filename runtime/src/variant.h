@@ -3,7 +3,8 @@
 // A shape is a pass, a number of images (or samples), their size and, for each tensor, the pitch at
 // which it is used in place or 0 where it is packed. The way to a choice, once a mask:
 //
-//     candidates -> short list: those the options allow, without those that are predicted to be far
+//     candidates -> remembered from a similar mask? then that one, without measuring
+//                -> short list: those the options allow, without those that are predicted to be far
 //                   slower than the best; the interpreted one always stays
 //                -> made, at once or in the background; the interpreted one runs meanwhile
 //                -> measured in turn (picker.h), the fastest is chosen
@@ -42,7 +43,7 @@ class Variant {
   KernelReport report() const;
 
  private:
-  enum class Why { asked_for, only_one, predicted, measured };
+  enum class Why { asked_for, only_one, predicted, remembered, measured };
 
   CandidateTarget target(const LoweredLayerPtr& lowered) const {
     return {layer_, lowered, shape_, slabs_};
@@ -52,8 +53,13 @@ class Variant {
   void make_list(const CandidateTarget& target);
   void shorten_list(const CandidateTarget& target);
   int predicted_best() const;
+  bool uses_memory() const;
+  std::string key_of(const CandidateTarget& target) const;
+  int remembered() const;
+  void remember(int chosen) const;
   // False while one is pending.
   bool make_contenders(const CandidateTarget& target);
+  void replace_failed();
   bool is_pending() const;
   int running() const;  // by the next call; kUndecided while measuring
   std::string reason() const;
@@ -67,6 +73,7 @@ class Variant {
   // The numbers of those that may still be chosen; one: decided; none: the mask is new.
   std::vector<int> contenders_;
   Why why_ = Why::only_one;  // once decided
+  std::string pick_key_;     // of the mask; empty: nothing is to be remembered
   Picker picker_;
   bool was_used_ = false;  // before the mask changed
 };

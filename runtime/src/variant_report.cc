@@ -75,6 +75,8 @@ std::string Variant::reason() const {
       return advantage("measured", [&](int i) { return picker_.median(i); });
     case Why::predicted:
       return advantage("predicted", [&](int i) { return candidates_[i].predicted.call; });
+    case Why::remembered:
+      return "remembered";
     case Why::only_one:
       break;
   }

@@ -114,6 +114,12 @@ std::vector<Engine> available_engines() {
   return {Engine::native, Engine::interpreted, Engine::portable};
 }
 
+std::vector<Engine> linear_engines() {
+  std::vector<Engine> engines = available_engines();
+  if (detect_machine().avx2_fma) engines.push_back(Engine::dense);
+  return engines;
+}
+
 Layer forced_layer(const Mask& mask, Engine engine, Runtime& runtime) {
   LayerOptions options;
   options.engine = engine;

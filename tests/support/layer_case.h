@@ -59,6 +59,8 @@ void expect_same_bits(const LayerOutputs& actual, const LayerOutputs& expected);
 
 // Engines that this machine can be asked for: native and interpreted need AVX2 and FMA.
 std::vector<Engine> available_engines();
+// And dense, which needs a runtime with an sgemm (plain_sgemm.h).
+std::vector<Engine> linear_engines();
 // A layer that runs on exactly this engine.
 Layer forced_layer(const Mask& mask, Engine engine, Runtime& runtime);
 // Fails unless everything the layer has run so far ran on `engine`: a fall-back would make a test

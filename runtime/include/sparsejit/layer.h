@@ -20,8 +20,13 @@
 //
 // Engines: native runs generated code, interpreted runs the same plan with AVX2 intrinsics,
 // portable is plain C++. native and interpreted agree bit for bit; portable agrees within
-// rounding. Results do not depend on the number of threads. Machine code is generated when a pass
-// first meets a shape (or at once, with LayerOptions::batch) and is shared through the cache.
+// rounding. Their results do not depend on the number of threads. Machine code is generated when a
+// pass first meets a shape (or at once, with LayerOptions::batch) and is shared through the cache.
+//
+// dense multiplies by the dense weight, zeros included, with the function that the Runtime was
+// given (RuntimeOptions::sgemm; without it no layer does). Sums are in another order there: results
+// agree within rounding, and those of a layer whose engine is automatic may differ by rounding from
+// call to call while candidates are measured. A pruned weight does multiply its input: 0 * NaN.
 //
 // Errors: wrong shapes, strides, sizes or null data throw Error before anything is written.
 // Thread-safety: run_forward and run_backward may be called from several threads at once on one
@@ -43,7 +48,7 @@
 
 namespace sparsejit {
 
-enum class Engine { automatic, native, interpreted, portable };
+enum class Engine { automatic, native, interpreted, portable, dense };
 const char* to_text(Engine engine);
 
 // feature_major: each feature's samples are adjacent; of images, NCHW. row_major: each sample's
@@ -103,7 +108,7 @@ struct MaskChange {
 
 // One of the ways to run a pass of one shape.
 struct CandidateReport {
-  std::string name;  // "native", "interpreted"; an engine may have several
+  std::string name;  // "native", "interpreted", "dense"; an engine may have several
   Engine engine = Engine::automatic;
   double predicted_seconds = 0;  // of a call on one thread, packing not counted; 0: not needed
   double measured_seconds = 0;   // median of the calls measured; 0: none

@@ -17,6 +17,34 @@ namespace sparsejit {
 // all are done. Tasks do not throw and do not wait for each other.
 using Executor = std::function<void(int count, const std::function<void(int)>& task)>;
 
+// A dense product, C = op(A) op(B), of row-major matrices: op(A) has m x k entries, op(B) k x n, C
+// m x n. A is stored transposed, k x m, where transpose_a says so; B likewise. lda, ldb and ldc are
+// the distances in floats between the rows as stored. C is overwritten and may hold anything before
+// (beta 0). No size is 0 or beyond 31 bits.
+struct Sgemm {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  const float* a = nullptr;
+  int64_t lda = 0;
+  const float* b = nullptr;
+  int64_t ldb = 0;
+  float* c = nullptr;
+  int64_t ldc = 0;
+  int threads = 1;  // to use, the calling one included
+};
+
+// Any library's; called from several threads at once if layers are.
+//
+//     options.sgemm = [](const Sgemm& g) {
+//       const auto op = [](bool t) { return t ? CblasTrans : CblasNoTrans; };
+//       cblas_sgemm(CblasRowMajor, op(g.transpose_a), op(g.transpose_b), g.m, g.n, g.k, 1.0F,
+//                   g.a, g.lda, g.b, g.ldb, 0.0F, g.c, g.ldc);
+//     };
+using SgemmFunction = std::function<void(const Sgemm&)>;
+
 struct RuntimeOptions {
   // Threads that execute a layer, the caller's included; 0: all physical cores. A layer that
   // compiles in the background has one more thread, which only compiles.
@@ -30,6 +58,17 @@ struct RuntimeOptions {
   bool check_cache = false;
   // Receives one line for each thing worth a warning; the library itself never prints.
   std::function<void(const std::string&)> log{};
+  // Where there is one, Engine::dense is a further candidate of linear layers whose engine is
+  // automatic and which are not deterministic; see Engine in layer.h. Empty: there is none.
+  SgemmFunction sgemm{};
+  // What was measured to be fastest is remembered, so that further layers, and new masks, of about
+  // the same kind start with it at once; so many choices at most, the latest used. 0: none.
+  int64_t remembered_picks = 4096;
+  // A file that carries them from process to process. Read when the Runtime is made; written when
+  // it and its layers are gone, and by save_picks(). Several processes may share one. A file that
+  // cannot be used gives one warning and is ignored; one that this library did not write is never
+  // replaced. Its format: runtime/README.md. Empty: none.
+  std::string picks_file{};
   // What plans believe of the machine; empty: the real one. For tests and experiments.
   std::shared_ptr<const MachineModel> machine{};
 };
@@ -62,6 +101,8 @@ class Runtime {
   static Runtime& shared();
 
   RuntimeStats stats() const;
+  // Writes RuntimeOptions::picks_file, together with what others wrote there; true if that worked.
+  bool save_picks();
   int threads() const;
   const MachineModel& machine() const;
   // Empty when executable memory can be had, else why not. Tries it once.
