@@ -69,7 +69,9 @@ class StepRun {
         });
       }
       if (is_tiled()) {
-        for_each_panel(slab, [&](int64_t start, int64_t end) { run_tiled(slab, start, end); });
+        for_each_panel(slab, [&](int64_t start, int64_t end) {
+          run_tiled(slab, start, std::min(end, tiled_length(slab, grid_)));
+        });
       } else {
         share([&](int thread) { compute(slab, i == 0, thread); });
       }

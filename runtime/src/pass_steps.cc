@@ -73,7 +73,8 @@ void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
 bool can_tile(const PassGeometry& geometry) {
   if (geometry.shape.pass != Pass::forward || has_shifts(geometry)) return false;
   for (int64_t i = 0; i < geometry.slabs.count(); ++i) {
-    if (geometry.slabs.at(i).length < kTileFloats) return false;
+    const Slab slab = geometry.slabs.at(i);
+    if (tiled_length(slab, geometry.lowered.streams.grid) < kTileFloats) return false;
   }
   return true;
 }

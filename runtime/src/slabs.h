@@ -59,4 +59,10 @@ class Slabs {
   bool padded_ = false;  // lengths are rounded up to whole vectors
 };
 
+// What tiled kernels cover of a slab: of a linear layer, the samples, without the padding to whole
+// vectors, for they read the tensor itself.
+inline int64_t tiled_length(const Slab& slab, const StreamGrid& grid) {
+  return grid.image_pitch() == 1 ? slab.images : slab.length;
+}
+
 }  // namespace sparsejit

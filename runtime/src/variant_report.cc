@@ -51,8 +51,9 @@ KernelReport Variant::report() const {
   report.reason = reason();
   report.engine =
       next == Picker::kUndecided ? layer_.options.engine : candidates_[next].kind.engine;
-  if (next == Picker::kUndecided || candidates_[next].steps == nullptr) return report;
-  for (const Step& step : *candidates_[next].steps) report.plans.push_back(step.kernel->plan());
+  const int shown = next == Picker::kUndecided && measures() ? picker_.next() : next;
+  if (shown == Picker::kUndecided || candidates_[shown].steps == nullptr) return report;
+  for (const Step& step : *candidates_[shown].steps) report.plans.push_back(step.kernel->plan());
   return report;
 }
 

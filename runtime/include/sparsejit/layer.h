@@ -131,7 +131,7 @@ struct KernelReport {
   bool measuring = false;             // candidates are tried in turn
   std::string reason;
   std::vector<CandidateReport> candidates;
-  std::vector<Plan> plans;  // of the steps the engine takes
+  std::vector<Plan> plans;  // of the steps the engine takes; while measuring, in the next call
   int64_t code_bytes = 0;   // of the generated code, 0 if none is held
   double compile_seconds = 0;
   double native_seconds = 0;
