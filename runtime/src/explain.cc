@@ -15,10 +15,10 @@ void explain_candidates(const KernelReport& report, std::back_insert_iterator<st
   if (report.candidates.size() < 2) return;
   fmt::format_to(out, "  {:<14} {:>12} {:>12}\n", "candidate", "predicted us", "measured us");
   for (const CandidateReport& candidate : report.candidates) {
-    fmt::format_to(out, "  {:<14} {:>12} {:>12}  {}{}\n", candidate.name,
+    const std::string remark = candidate.runs ? "runs" : candidate.note;
+    fmt::format_to(out, "  {:<14} {:>12} {:>12}{}{}\n", candidate.name,
                    microseconds(candidate.predicted_seconds),
-                   microseconds(candidate.measured_seconds), candidate.runs ? "runs" : "",
-                   candidate.note);
+                   microseconds(candidate.measured_seconds), remark.empty() ? "" : "  ", remark);
   }
   const double saved = report.interpreted_seconds - report.native_seconds;
   if (report.compile_seconds == 0 || report.native_seconds == 0 || saved <= 0) return;
@@ -32,7 +32,9 @@ void explain_kernel(const KernelReport& report, std::string& text) {
     fmt::format_to(out, " image {}x{} ({} at a time)", report.image.height, report.image.width,
                    report.images_per_slab);
   }
-  fmt::format_to(out, ": engine {} ({})\n", to_text(report.engine), report.reason);
+  const bool has_name = !report.candidate.empty() && report.candidate != to_text(report.engine);
+  fmt::format_to(out, ": engine {} ({}{})\n", to_text(report.engine),
+                 has_name ? report.candidate + ", " : "", report.reason);
   if (report.code_bytes > 0) {
     fmt::format_to(out, "  code {} bytes, compiled in {:.2f} ms\n", report.code_bytes,
                    report.compile_seconds * 1e3);

@@ -63,6 +63,7 @@ class Variant {
   bool is_pending() const;
   int running() const;  // by the next call; kUndecided while measuring
   std::string reason() const;
+  std::string reason_of_choice() const;
   std::string advantage(const char* how, const std::function<double(int)>& seconds) const;
   double predicted(int candidate) const { return candidates_[candidate].predicted.call; }
 

@@ -48,6 +48,7 @@ KernelReport Variant::report() const {
   report.native_seconds = least_measured(report.candidates, Engine::native);
   report.interpreted_seconds = least_measured(report.candidates, Engine::interpreted);
   report.measuring = measures();
+  if (next != Picker::kUndecided) report.candidate = candidates_[next].kind.name;
   report.reason = reason();
   report.engine =
       next == Picker::kUndecided ? layer_.options.engine : candidates_[next].kind.engine;
@@ -72,6 +73,12 @@ std::string Variant::reason() const {
   if (contenders_.empty()) return "not made yet for this mask";
   if (is_pending()) return "generated code is being made in the background";
   if (!decided()) return "still measuring";
+  const std::string why = reason_of_choice();
+  const bool asked_for = layer_.options.engine == candidates_[contenders_.front()].kind.engine;
+  return asked_for && why_ != Why::asked_for ? "asked for; " + why : why;
+}
+
+std::string Variant::reason_of_choice() const {
   switch (why_) {
     case Why::asked_for:
       return "asked for";

@@ -108,7 +108,7 @@ struct MaskChange {
 
 // One of the ways to run a pass of one shape.
 struct CandidateReport {
-  std::string name;  // "native", "interpreted", "dense"; an engine may have several
+  std::string name;  // "native", "native tiled", "interpreted", "dense"; an engine may have several
   Engine engine = Engine::automatic;
   double predicted_seconds = 0;  // of a call on one thread, packing not counted; 0: not needed
   double measured_seconds = 0;   // median of the calls measured; 0: none
@@ -128,6 +128,7 @@ struct KernelReport {
   // small ones are merged. Of a linear layer: samples of a panel.
   int64_t images_per_slab = 0;
   Engine engine = Engine::automatic;  // automatic while still measuring, unless one was asked for
+  std::string candidate;              // the name of what the next call runs; empty while measuring
   bool measuring = false;             // candidates are tried in turn
   std::string reason;
   std::vector<CandidateReport> candidates;

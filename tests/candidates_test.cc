@@ -1,0 +1,101 @@
+// From candidates to a choice, as a layer reports it: the short list, the table of explain(), and
+// the words for why.
+#include <gtest/gtest.h>
+
+#include "support/layer_case.h"
+#include "support/plans.h"
+#include "support/runtimes.h"
+
+namespace sparsejit::test {
+namespace {
+
+class Candidates : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!detect_machine().avx2_fma) GTEST_SKIP() << "this machine has no AVX2 and FMA";
+  }
+
+  // Generated code comes from memory on such a machine.
+  static MachineModel tiny_caches() {
+    MachineModel machine = made_up_machine(16 << 10);
+    machine.l3_bytes = 16 << 10;
+    return machine;
+  }
+
+  static const CandidateReport& find(const KernelReport& report, const std::string& name) {
+    static const CandidateReport kNone;
+    for (const CandidateReport& candidate : report.candidates) {
+      if (candidate.name == name) return candidate;
+    }
+    ADD_FAILURE() << "no candidate " << name;
+    return kNone;
+  }
+};
+
+TEST_F(Candidates, FarSlowerOnesAreNeitherMadeNorTried) {
+  Runtime runtime(with_machine(tiny_caches()));
+  const LayerCase c = {.mask = Mask::random({200, 300}, 0.5, 1), .batch = 9};
+  const Layer layer = forced_layer(c.mask, Engine::automatic, runtime);
+  expect_matches_reference(c, run_layer(layer, c));
+  expect_ran_on(layer, Engine::interpreted);
+  EXPECT_EQ(runtime.stats().cache_misses, 0) << layer.explain();
+  for (const KernelReport& report : layer.report()) {
+    EXPECT_EQ(report.reason.find("predicted "), 0U) << report.reason;
+    EXPECT_NE(report.reason.find("x faster than native"), std::string::npos) << report.reason;
+    const CandidateReport& native = find(report, "native");
+    const CandidateReport& interpreted = find(report, "interpreted");
+    EXPECT_GT(native.predicted_seconds, 2 * interpreted.predicted_seconds);
+    EXPECT_NE(native.note.find("x the time of interpreted"), std::string::npos) << native.note;
+    EXPECT_FALSE(native.runs);
+    EXPECT_TRUE(interpreted.runs);
+    EXPECT_EQ(report.candidate, "interpreted");
+  }
+}
+
+TEST_F(Candidates, WhatWasAskedForIsMadeAnyhow) {
+  Runtime runtime(with_machine(tiny_caches()));
+  const LayerCase c = {.mask = Mask::random({200, 300}, 0.5, 1), .batch = 9};
+  const Layer layer = forced_layer(c.mask, Engine::native, runtime);
+  run_layer(layer, c);
+  expect_ran_on(layer, Engine::native);
+  for (const KernelReport& report : layer.report()) EXPECT_EQ(report.reason, "asked for");
+}
+
+TEST_F(Candidates, ExplainShowsTimesAndWhyTheWinnerWon) {
+  Runtime runtime(with_threads(1));
+  const LayerCase c = {.mask = Mask::random({64, 64}, 0.9, 1), .batch = 40};
+  const Layer layer = forced_layer(c.mask, Engine::automatic, runtime);
+  run_layer(layer, c);
+  EXPECT_NE(layer.explain().find("(still measuring)"), std::string::npos) << layer.explain();
+  for (const KernelReport& report : layer.report()) EXPECT_TRUE(report.measuring);
+  for (int call = 0; call < 100; ++call) run_layer(layer, c);
+  const std::string text = layer.explain();
+  for (const char* words :
+       {"candidate", "predicted us", "measured us", "  native ", "  interpreted ", "runs\n"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << " in:\n" << text;
+  }
+  for (const KernelReport& report : layer.report()) {
+    EXPECT_FALSE(report.measuring);
+    EXPECT_EQ(report.reason.find("measured "), 0U) << report.reason;
+    const CandidateReport& winner = find(report, report.candidate);
+    EXPECT_TRUE(winner.runs);
+    EXPECT_GT(winner.measured_seconds, 0);
+    for (const CandidateReport& any : report.candidates) EXPECT_GT(any.predicted_seconds, 0);
+    EXPECT_NE(text.find("(" + report.reason), std::string::npos) << text;
+  }
+}
+
+TEST_F(Candidates, ThoseThatLostLetGoOfTheirCode) {
+  Runtime runtime(with_threads(1));
+  const LayerCase c = {.mask = Mask::random({64, 64}, 0.9, 1), .batch = 40};
+  const Layer layer = forced_layer(c.mask, Engine::automatic, runtime);
+  run_layer(layer, c);
+  for (const KernelReport& report : layer.report()) EXPECT_GT(report.code_bytes, 0);
+  for (int call = 0; call < 100; ++call) run_layer(layer, c);
+  for (const KernelReport& report : layer.report()) {
+    EXPECT_EQ(report.code_bytes > 0, report.engine == Engine::native) << layer.explain();
+  }
+}
+
+}  // namespace
+}  // namespace sparsejit::test
