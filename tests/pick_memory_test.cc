@@ -432,10 +432,9 @@ TEST_F(RememberingLayers, NamesThatAreNoCandidateAreMeasuredInstead) {
   }
 }
 
-TEST_F(RememberingLayers, DeterministicLayersAndForcedEnginesNeitherUseNorAddPicks) {
+TEST_F(RememberingLayers, DeterministicLayersNeitherUseNorAddPicks) {
   Runtime runtime(with_threads(1));
   run(make_layer(runtime, 1, {.deterministic = true}), kEnoughCalls);
-  run(make_layer(runtime, 1, {.engine = Engine::native}), kEnoughCalls);
   EXPECT_TRUE(runtime.impl()->picks.picks().empty());
   run(make_layer(runtime, 1), kEnoughCalls);
   EXPECT_EQ(runtime.impl()->picks.picks().size(), 2U);

@@ -67,6 +67,17 @@ void dense_backward_weight_row_major(DenseShape shape, const float* dy, int64_t 
               to_blas(shape.in));
 }
 
+// The number of threads is OpenBLAS's for the whole process: what others set stays.
+void dense_sgemm(const Sgemm& g) {
+  const auto op = [](bool transpose) { return transpose ? CblasTrans : CblasNoTrans; };
+  const int before = openblas_get_num_threads();
+  if (before != g.threads) openblas_set_num_threads(g.threads);
+  cblas_sgemm(CblasRowMajor, op(g.transpose_a), op(g.transpose_b), to_blas(g.m), to_blas(g.n),
+              to_blas(g.k), 1.0F, g.a, to_blas(g.lda), g.b, to_blas(g.ldb), 0.0F, g.c,
+              to_blas(g.ldc));
+  if (before != g.threads) openblas_set_num_threads(before);
+}
+
 void set_dense_threads(int threads) { openblas_set_num_threads(threads); }
 
 std::string dense_library() {

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sparsejit/runtime.h"
+
 namespace sparsejit::frontend {
 
 struct DenseShape {
@@ -36,6 +38,9 @@ void dense_backward_input_row_major(DenseShape shape, const float* w, const floa
                                     int64_t dy_pitch, float* dx, int64_t dx_pitch);
 void dense_backward_weight_row_major(DenseShape shape, const float* dy, int64_t dy_pitch,
                                      const float* x, int64_t x_pitch, float* dw);
+
+// For RuntimeOptions::sgemm, with which dense is a candidate of the library.
+void dense_sgemm(const Sgemm& product);
 
 void set_dense_threads(int threads);
 std::string dense_library();  // name, version, kernel, e.g. "OpenBLAS 0.3.21 SkylakeX"

@@ -128,7 +128,7 @@ bool Variant::make_contenders(const CandidateTarget& target) {
     ready &= candidates_[number].state != CandidateState::pending;
   }
   if (std::erase_if(contenders_, [&](int number) { return candidates_[number].failed(); }) > 0) {
-    if (contenders_.empty()) replace_failed();
+    if (contenders_.empty()) replace_failed(target);
     if (decided()) why_ = Why::only_one;
     return make_contenders(target);
   }
@@ -137,11 +137,11 @@ bool Variant::make_contenders(const CandidateTarget& target) {
 }
 
 // By those that had lost against it, if there are any, in an earlier measurement.
-void Variant::replace_failed() {
+void Variant::replace_failed(const CandidateTarget& target) {
   for (int i = 0; i <= fallback(); ++i) {
     const Candidate& candidate = candidates_[i];
     const bool out = candidate.failed() || candidate.state == CandidateState::declined;
-    if (candidate.allowed && !out) contenders_.push_back(i);
+    if (candidate.allowed && !out && is_possible(target, candidate)) contenders_.push_back(i);
   }
   if (contenders_.empty()) contenders_.push_back(fallback());
 }

@@ -59,7 +59,7 @@ class Variant {
   void remember(int chosen) const;
   // False while one is pending.
   bool make_contenders(const CandidateTarget& target);
-  void replace_failed();
+  void replace_failed(const CandidateTarget& target);
   bool is_pending() const;
   int running() const;  // by the next call; kUndecided while measuring
   std::string reason() const;

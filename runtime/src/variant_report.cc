@@ -35,7 +35,9 @@ KernelReport Variant::report() const {
       report.code_bytes += code->code_bytes();
       report.compile_seconds += code->compile_seconds();
     }
-    if (!candidate.allowed && i != next) continue;
+    const bool considered = candidate.predicted.call > 0 || picker_.median(i) > 0 ||
+                            candidate.state != CandidateState::unknown;
+    if (i != next && (!candidate.allowed || !considered)) continue;
     report.candidates.push_back({.name = candidate.kind.name,
                                  .engine = candidate.kind.engine,
                                  .predicted_seconds = candidate.predicted.call,
@@ -45,6 +47,7 @@ KernelReport Variant::report() const {
   }
   report.native_seconds = least_measured(report.candidates, Engine::native);
   report.interpreted_seconds = least_measured(report.candidates, Engine::interpreted);
+  report.measuring = measures();
   report.reason = reason();
   report.engine =
       next == Picker::kUndecided ? layer_.options.engine : candidates_[next].kind.engine;

@@ -89,11 +89,20 @@ Picks find_picks(Problem& problem, std::span<const Contender> contenders, Runtim
   return {Engine::automatic, Engine::automatic};
 }
 
+// Each pick is to be measured, hot and cold apart. Dense is a candidate where its line can show it.
+RuntimeOptions runtime_options(int threads, const BenchOptions& options) {
+  RuntimeOptions result;
+  result.threads = threads;
+  result.remembered_picks = 0;
+  if (std::ranges::find(options.engines, BenchEngine::dense) != options.engines.end()) {
+    result.sgemm = dense_sgemm;
+  }
+  return result;
+}
+
 WorkloadResults run_on_threads(Problem& problem, const Reference& reference, int threads,
                                const BenchOptions& options, const ProgressCallback& progress) {
-  RuntimeOptions runtime_options;
-  runtime_options.threads = threads;
-  Runtime runtime(runtime_options);
+  Runtime runtime(runtime_options(threads, options));
 
   WorkloadResults group;
   group.workload = problem.workload;

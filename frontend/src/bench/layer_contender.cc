@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bench/contender.h"
+#include "bench/picker_run.h"
 #include "sparsejit/error.h"
 
 namespace sparsejit::frontend {
@@ -17,6 +18,16 @@ Engine library_engine(BenchEngine engine) {
       return Engine::interpreted;
     default:
       return Engine::portable;
+  }
+}
+
+// An engine may have several candidates, which the first calls measure.
+void run_until_settled(const Contender& contender, const Layer& layer, const Workload& workload,
+                       Pass pass) {
+  for (int call = 0; call < kMaxPickerCalls; ++call) {
+    contender.run(pass);
+    const std::optional<KernelReport> report = find_report(layer, workload, pass);
+    if (!report || !report->measuring) return;
   }
 }
 
@@ -71,7 +82,7 @@ ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runti
   contender.layout.fill(problem.workload.layout);
   contender.ran_on.fill(layout_name(problem.workload, problem.workload.layout));
   for (const Pass pass : kBothPasses) {
-    contender.run(pass);
+    run_until_settled(contender, *layer, problem.workload, pass);
     const std::optional<KernelReport> report = find_report(*layer, problem.workload, pass);
     if (engine_of(report) != library_engine(engine)) {
       return {std::nullopt, report ? report->reason : "it cannot run here; portable would"};

@@ -17,6 +17,8 @@ bool is_pick(BenchEngine engine, Engine pick) {
       return pick == Engine::interpreted;
     case BenchEngine::portable:
       return pick == Engine::portable;
+    case BenchEngine::dense:
+      return pick == Engine::dense;
     default:
       return false;
   }

@@ -7,6 +7,7 @@
 //
 // `chosen` marks the engine the automatic picker took for that pass, hot and cold apart. Where it
 // took different engines for the two passes, "total" marks the one of the pass that costs more.
+// Where it took dense, the line of `dense` is marked, which is without the time to fill the weight.
 #pragma once
 
 #include <optional>

@@ -127,7 +127,8 @@ struct KernelReport {
   // Images whose streams are laid end to end: one where they are used in place or large, more where
   // small ones are merged. Of a linear layer: samples of a panel.
   int64_t images_per_slab = 0;
-  Engine engine = Engine::automatic;  // automatic while still measuring
+  Engine engine = Engine::automatic;  // automatic while still measuring, unless one was asked for
+  bool measuring = false;             // candidates are tried in turn
   std::string reason;
   std::vector<CandidateReport> candidates;
   std::vector<Plan> plans;  // of the steps the engine takes; while measuring, in the next call
