@@ -1,0 +1,126 @@
+// Layers whose forward pass runs in tiles: the same bits as the interpreted engine, whatever the
+// strides, the length of the batch, the caches and the number of threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/conv_case.h"
+#include "support/layer_case.h"
+#include "support/runtimes.h"
+
+namespace sparsejit::test {
+namespace {
+
+constexpr int kCalls = 4;  // both kinds of generated code have run by then
+
+bool has_run_tiled(const Layer& layer) {
+  for (const KernelReport& report : layer.report()) {
+    for (const CandidateReport& candidate : report.candidates) {
+      if (candidate.name != "native tiled") continue;
+      return candidate.runs || candidate.measured_seconds > 0;
+    }
+  }
+  return false;
+}
+
+MachineModel small_caches() {
+  MachineModel machine = detect_machine();
+  machine.l1_bytes = 6 << 10;  // blocks of 19 streams
+  machine.l2_bytes = 64 << 10;
+  return machine;
+}
+
+class TiledLayer : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!detect_machine().avx2_fma) GTEST_SKIP() << "this machine has no AVX2 and FMA";
+  }
+
+  // Returns whether tiles were among what ran.
+  bool check(const LayerCase& layer_case, Runtime& runtime) {
+    SCOPED_TRACE(to_text(layer_case));
+    const Layer native = forced_layer(layer_case.mask, Engine::native, runtime);
+    const Layer interpreted = forced_layer(layer_case.mask, Engine::interpreted, runtime);
+    const LayerRun expected = run_layer(interpreted, layer_case);
+    expect_matches_reference(layer_case, expected);
+    for (int call = 0; call < kCalls; ++call) {
+      expect_same_bits(run_layer(native, layer_case).outputs, expected.outputs);
+    }
+    return has_run_tiled(native);
+  }
+
+  bool check(const ConvCase& conv_case, Runtime& runtime) {
+    SCOPED_TRACE(to_text(conv_case));
+    const Layer native = forced_conv(conv_case, Engine::native, runtime);
+    const Layer interpreted = forced_conv(conv_case, Engine::interpreted, runtime);
+    const LayerRun expected = run_conv(interpreted, conv_case);
+    expect_matches_reference(conv_case, expected);
+    for (int call = 0; call < kCalls; ++call) {
+      expect_same_bits(run_conv(native, conv_case).outputs, expected.outputs);
+    }
+    return has_run_tiled(native);
+  }
+
+  Runtime runtime_{with_threads(2)};
+};
+
+TEST_F(TiledLayer, EveryArrangementAndLength) {
+  const Mask mask = Mask::random({60, 90}, 0.6, 1);
+  Runtime small(with_machine(small_caches(), 2));
+  int tiled = 0;
+  for (const int64_t batch : {16, 17, 31, 70, 72, 129, 400, 1100}) {
+    for (const Arrangement x : all_arrangements()) {
+      LayerCase layer_case = {.mask = mask, .batch = batch, .x = x};
+      layer_case.edge = batch % 2 == 0 ? Edge::end : Edge::start;
+      const auto& writable = writable_arrangements();
+      layer_case.y = writable[static_cast<size_t>(batch) % writable.size()];
+      for (Runtime* runtime : {&runtime_, &small}) tiled += check(layer_case, *runtime) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(tiled, 50) << "else this tests another engine";
+}
+
+TEST_F(TiledLayer, RowsAndColumnsWithoutWeights) {
+  std::vector<uint8_t> dense(size_t{50} * 120, 0);
+  for (size_t i = 0; i < dense.size(); ++i) {
+    if (i % 3 == 0) continue;
+    const size_t row = i / 120;
+    dense[i] = row % 7 != 0 && row < 40 && i % 120 < 100 ? 1 : 0;
+  }
+  EXPECT_TRUE(check({.mask = Mask::from_dense(dense, {50, 120}), .batch = 200}, runtime_));
+  Runtime small(with_machine(small_caches(), 1));
+  EXPECT_TRUE(check({.mask = Mask::from_dense(dense, {50, 120}), .batch = 200}, small));
+}
+
+TEST_F(TiledLayer, ConvolutionsOfOnePixel) {
+  int tiled = 0;
+  for (const ImageArrangement arrangement :
+       {ImageArrangement::nchw, ImageArrangement::channels_last}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const ImageSize size : {ImageSize{7, 9}, ImageSize{20, 16}, ImageSize{40, 40}}) {
+        ConvCase conv_case = {.mask = Mask::random({40, 48, 1, 1}, 0.5, 3),
+                              .conv = Conv2d{.stride = stride},
+                              .images = 5,
+                              .size = size};
+        conv_case.arrange(arrangement);
+        tiled += check(conv_case, runtime_) ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(tiled, 6) << "else this tests another engine";
+}
+
+TEST_F(TiledLayer, MasksMayChange) {
+  Layer native = forced_layer(Mask::random({300, 200}, 0.6, 1), Engine::native, runtime_);
+  for (uint64_t seed = 1; seed < 6; ++seed) {
+    LayerCase layer_case = {.mask = Mask::random({300, 200}, 0.6, seed), .batch = 130};
+    native.set_mask(layer_case.mask);
+    for (int call = 0; call < kCalls; ++call) {
+      expect_matches_reference(layer_case, run_layer(native, layer_case));
+    }
+  }
+  EXPECT_TRUE(has_run_tiled(native));
+}
+
+}  // namespace
+}  // namespace sparsejit::test
