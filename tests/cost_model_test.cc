@@ -50,6 +50,27 @@ TEST(CostModel, CodeThatIsWalkedThroughMoreOftenCostsMore) {
   EXPECT_GT(predict(mask, 8, 8).native.call, 2 * predict(mask, 64, 1).native.call);
 }
 
+// Tiles pay while a row has several taps in a block, and more where others would pack.
+TEST(CostModel, TilesPayForManyTapsARow) {
+  const MachineModel machine = made_up_machine();
+  const auto seconds = [&](double sparsity, bool tiled, int64_t packed, int64_t copied) {
+    KernelRequest request = make_request(KernelKind::accumulate, 904);
+    request.tiled = tiled;
+    const TapTable table = lower_linear(Mask::random({3072, 768}, sparsity, 1));
+    const Plan plan = plan_kernel(table, request, machine);
+    return predict_native({.plans = {&plan, 1},
+                           .floats = 904,
+                           .longest_slab = 904,
+                           .packed_streams = packed,
+                           .copied_streams = copied},
+                          machine)
+        .call;
+  };
+  EXPECT_LT(seconds(0.8, true, 0, 768), seconds(0.8, false, 0, 0));
+  EXPECT_GT(seconds(0.99, true, 0, 768), seconds(0.99, false, 0, 0));
+  EXPECT_LT(seconds(0.95, true, 0, 3840), seconds(0.95, false, 3840, 0));
+}
+
 TEST(CostModel, BreaksEvenWhenTheSavingsHavePaidForCompiling) {
   EXPECT_DOUBLE_EQ(break_even_calls({.call = 2, .compile = 30}, {.call = 5, .compile = 0}), 10);
   EXPECT_DOUBLE_EQ(break_even_calls({.call = 5, .compile = 30}, {.call = 5, .compile = 0}), 0);

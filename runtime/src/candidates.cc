@@ -132,6 +132,29 @@ std::vector<StepRequest> step_requests(const CandidateTarget& target, const Cand
   return requests;
 }
 
+namespace {
+
+// Adds the streams that a step copies to and from layouts of its own.
+void add_copies(const LoweredLayer& lowered, const StepRequest& wanted, PassWork& work) {
+  const InPlace in_place = wanted.step.in_place();
+  const KernelKind kind = wanted.step.kind;
+  const int64_t gathered = lowered.gathered_streams(wanted.step.side);
+  const int64_t own = lowered.own_streams(wanted.step.side);
+  if (wanted.request.tiled) {
+    work.copied_streams += gathered;
+  } else if (!in_place.gathered) {
+    work.packed_streams += gathered;
+  }
+  if (wanted.request.own_in_tiles) {
+    work.copied_streams += own;
+  } else if (kind != KernelKind::products && !in_place.own) {
+    work.packed_streams += own;
+  }
+  if (kind != KernelKind::accumulate && !in_place.paired) work.packed_streams += own;
+}
+
+}  // namespace
+
 PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
   const MachineModel& machine = target.layer.runtime->machine;
   if (candidate.kind.engine == Engine::dense) {
@@ -146,18 +169,15 @@ PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
                          machine);
   }
   std::vector<Plan> plans;
-  int64_t tiled_streams = 0;
+  PassWork work{.plans = {},
+                .floats = target.slabs.total(),
+                .slabs = target.slabs.count(),
+                .longest_slab = target.slabs.longest()};
   for (const StepRequest& wanted : step_requests(target, candidate)) {
-    if (wanted.request.tiled && wanted.step.in_place().gathered) {
-      tiled_streams += target.lowered->gathered_streams(wanted.step.side);
-    }
+    add_copies(*target.lowered, wanted, work);
     plans.push_back(plan_kernel(target.lowered->table(wanted.step.side), wanted.request, machine));
   }
-  const PassWork work{.plans = plans,
-                      .floats = target.slabs.total(),
-                      .slabs = target.slabs.count(),
-                      .longest_slab = target.slabs.longest(),
-                      .copied_streams = tiled_streams};
+  work.plans = plans;
   return candidate.generated() ? predict_native(work, machine) : predict_interpreted(work, machine);
 }
 

@@ -14,8 +14,9 @@ constexpr double kFusedVector = 0.53e-9;
 // Tiled kernels: for one tap; and for each row and block, its sums.
 constexpr double kTiledVector = 0.19e-9;
 constexpr double kTiledRowVector = 0.72e-9;
-// Copying what is used in place otherwise.
+// Copying a vector to or from tiles, which stay near, or through a buffer of a whole slab.
 constexpr double kCopiedVector = 2.0e-9;
+constexpr double kPackedVector = 5.0e-9;
 // Adding up the lanes of a sum: for each tap and round.
 constexpr double kSum = 0.4e-9;
 
@@ -88,14 +89,19 @@ struct StepWork {
   double vector_loop;  // seconds of a tap, in all rounds
 };
 
+double copy_seconds(const PassWork& work, const MachineModel& machine) {
+  const double vectors = static_cast<double>(work.floats) / machine.isa.lanes;
+  return vectors * (kPackedVector * static_cast<double>(work.packed_streams) +
+                    kCopiedVector * static_cast<double>(work.copied_streams));
+}
+
 }  // namespace
 
 // Code of the resident family is fetched while the vectors before it are worked on; around a loop
 // over a stream both add up.
 PassCost predict_native(const PassWork& work, const MachineModel& machine) {
   PassCost cost;
-  cost.call = static_cast<double>(work.copied_streams) * static_cast<double>(work.floats) /
-              machine.isa.lanes * kCopiedVector;
+  cost.call = copy_seconds(work, machine);
   int64_t code = 0;
   for (const Plan& plan : work.plans) code += plan.code_bytes_estimate;
   for (const Plan& plan : work.plans) {
@@ -111,6 +117,7 @@ PassCost predict_native(const PassWork& work, const MachineModel& machine) {
 
 PassCost predict_interpreted(const PassWork& work, const MachineModel& machine) {
   PassCost cost;
+  cost.call = copy_seconds(work, machine);
   for (const Plan& plan : work.plans) {
     const StepWork step(plan, work, machine);
     const double least = step.sums ? kInterpretedLeastSum : kInterpretedLeast;

@@ -2,8 +2,7 @@
 // clock: which candidates are worth making and trying, whether compiling pays for a number of
 // calls, and what deterministic layers run.
 //
-// Rough on purpose: right about which candidate wins by much, not about a tenth. What all share,
-// packing above all, is left out.
+// Rough on purpose: right about which candidate wins by much, not about a tenth.
 #pragma once
 
 #include <span>
@@ -24,8 +23,10 @@ struct PassWork {
   std::span<const Plan> plans;
   int64_t floats = 0;  // of a stream, in all slabs
   int64_t slabs = 1;
-  int64_t longest_slab = 0;    // in floats
-  int64_t copied_streams = 0;  // that others use in place
+  int64_t longest_slab = 0;  // in floats
+  // Streams that are packed slab by slab or unpacked, and that are copied to or from tiles.
+  int64_t packed_streams = 0;
+  int64_t copied_streams = 0;
 };
 
 PassCost predict_native(const PassWork& work, const MachineModel& machine);

@@ -110,7 +110,7 @@ struct MaskChange {
 struct CandidateReport {
   std::string name;  // "native", "native tiled", "interpreted", "dense"; an engine may have several
   Engine engine = Engine::automatic;
-  double predicted_seconds = 0;  // of a call on one thread, packing not counted; 0: not needed
+  double predicted_seconds = 0;  // of a call on one thread; 0: not needed
   double measured_seconds = 0;   // median of the calls measured; 0: none
   std::string note;              // why it was left out, if it was
   bool runs = false;             // in the next call
