@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .mask_change import MaskChange as MaskChange
     from .moving_pruners import SET as SET
     from .moving_pruners import RigL as RigL
+    from .options import CompileOptions as CompileOptions
     from .optimizer_state import move_optimizer_state as move_optimizer_state
     from .picking import pick_by_timing as pick_by_timing
     from .pruner import Constant as Constant
@@ -40,6 +41,7 @@ _HOME = {
     "show_config": "config",
     "SparseLinear": "linear",
     "SparseConv2d": "conv",
+    "CompileOptions": "options",
     "sparsify": "replacing",
     "densify": "replacing",
     "report": "reporting",
