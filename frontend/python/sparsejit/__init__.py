@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .mask_change import MaskChange as MaskChange
     from .moving_pruners import SET as SET
     from .moving_pruners import RigL as RigL
-    from .options import CompileOptions as CompileOptions
     from .optimizer_state import move_optimizer_state as move_optimizer_state
+    from .options import CompileOptions as CompileOptions
     from .picking import pick_by_timing as pick_by_timing
     from .pruner import Constant as Constant
     from .replacing import densify as densify

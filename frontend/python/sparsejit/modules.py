@@ -20,8 +20,8 @@ from ._torch import torch
 from .activations import check_float32, check_input
 from .kernel import ConvNumbers, Kernel
 from .mask_change import MaskChange
-from .options import CompileOptions
 from .ops import sparse_layer
+from .options import CompileOptions
 
 nn = torch.nn
 
@@ -38,9 +38,7 @@ class SparseModule(nn.Module):
     bias: Optional[nn.Parameter]
     mask_bits: torch.Tensor
 
-    def _create(
-        self, mask: _core.Mask, bias: bool, relu: bool, options: CompileOptions
-    ) -> None:
+    def _create(self, mask: _core.Mask, bias: bool, relu: bool, options: CompileOptions) -> None:
         """The subclass has set weight_shape and what `_make_kernel` reads."""
         self.relu = bool(relu)
         self.compile_options = options

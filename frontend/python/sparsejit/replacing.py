@@ -144,9 +144,7 @@ def _choose_masks(
     return masks
 
 
-def _to_sparse(
-    module: nn.Module, mask: torch.Tensor, layout: str, options: dict
-) -> SparseModule:
+def _to_sparse(module: nn.Module, mask: torch.Tensor, layout: str, options: dict) -> SparseModule:
     if isinstance(module, nn.Linear):
         return SparseLinear.from_dense(module, mask, layout=layout, **options)
     return SparseConv2d.from_dense(module, mask, **options)
