@@ -37,6 +37,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--channels-last", action="store_true", help="of all networks")
     parser.add_argument("--masked", action="store_true", help="also dense with masks")
     parser.add_argument(
+        "--fused-norm", action="store_true", help="also both with sparsejit.fuse_batch_norm"
+    )
+    parser.add_argument(
         "--sparseprop", action="store_true", help="also that package, where it is installed"
     )
     parser.add_argument(
@@ -71,6 +74,10 @@ def make_networks(arguments: argparse.Namespace) -> dict[str, torch.nn.Module]:
     networks = {"dense": dense, "sparse": sparse}
     if arguments.masked:
         networks["masked"] = with_masks(copy.deepcopy(dense), sparse)
+    if arguments.fused_norm:
+        for name in ("dense", "sparse"):
+            fused = sparsejit.fuse_batch_norm(copy.deepcopy(networks[name]))
+            networks[f"{name}, fused norm"] = fused
     if arguments.channels_last:
         for network in networks.values():
             network.to(memory_format=torch.channels_last)
@@ -99,7 +106,9 @@ def verify(networks: dict[str, torch.nn.Module], x: torch.Tensor) -> float:
     zeroed = sparsejit.densify(copy.deepcopy(networks["sparse"])).eval()
     expected = zeroed(x)
     largest = 0.0
-    for name in networks.keys() - {"dense"}:
+    for name in networks:
+        if name.startswith("dense"):
+            continue
         y = networks[name].eval()(x)
         difference = ((y - expected).abs().max() / expected.abs().max()).item()
         networks[name].train()
@@ -142,7 +151,7 @@ def main() -> None:
         f"sparsity {arguments.sparsity}, outputs differ by {difference:.1e} of the largest"
     )
     for name, seconds in medians.items():
-        print(f"{name:10} {seconds * 1e3:9.1f} ms   {medians['dense'] / seconds:5.2f} x dense")
+        print(f"{name:18} {seconds * 1e3:9.1f} ms   {medians['dense'] / seconds:5.2f} x dense")
     if arguments.profile:
         for name, trainer in trainers.items():
             print(f"\n{name}:\n{breakdown(partial(trainer.step, *batch))}")

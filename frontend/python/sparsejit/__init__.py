@@ -18,6 +18,8 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .batch_norm import BatchNorm2d as BatchNorm2d
+    from .batch_norm import fuse_batch_norm as fuse_batch_norm
     from .config import show_config as show_config
     from .conv import SparseConv2d as SparseConv2d
     from .distributed import check_masks_agree as check_masks_agree
@@ -42,6 +44,8 @@ _HOME = {
     "SparseLinear": "linear",
     "SparseConv2d": "conv",
     "CompileOptions": "options",
+    "BatchNorm2d": "batch_norm",
+    "fuse_batch_norm": "batch_norm",
     "sparsify": "replacing",
     "densify": "replacing",
     "report": "reporting",

@@ -107,6 +107,35 @@ class Layer:
     def report(self) -> list[dict[str, Any]]: ...
     def explain(self) -> str: ...
 
+def batch_norm_forward(
+    sizes: Sequence[int],
+    weight: int,
+    bias: int,
+    epsilon: float,
+    relu: bool,
+    x: int,
+    y: int,
+    mean: int,
+    variance: int,
+    threads: int,
+    /,
+) -> None: ...
+def batch_norm_backward(
+    sizes: Sequence[int],
+    weight: int,
+    bias: int,
+    epsilon: float,
+    relu: bool,
+    x: int,
+    dy: int,
+    mean: int,
+    variance: int,
+    dx: int,
+    d_weight: int,
+    d_bias: int,
+    threads: int,
+    /,
+) -> None: ...
 def compare_masks(old_mask: Mask, new_mask: Mask, /) -> MaskChange: ...
 def stream_pitch(length: int) -> int:
     """Distance between features, in floats, that suits streams of `length`."""
