@@ -1,22 +1,19 @@
 // See batch_norm.h. Loops are written once, over T = Vector (eight floats) and T = float for what
 // is left of a plane.
+//
+// Compiled for AVX2: nothing here may instantiate what other files share, as the linker keeps one
+// of the copies. So threads are the caller's.
 #include "batch_norm.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 namespace sparsejit::python {
 namespace {
 
 constexpr int64_t kLanes = 8;
 constexpr int64_t kUnroll = 4;  // sums in flight: an addition takes four cycles
-// Less is done sooner than a thread starts.
-constexpr int64_t kElementsPerThread = int64_t{1} << 17;
 
 using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
 
@@ -168,39 +165,20 @@ void input_gradient(const Planes& planes, const float* x, const float* dy, float
   }
 }
 
-// Calls one(channel) for every channel, on up to `threads` threads.
-template <typename One>
-void for_each_channel(const NormShape& shape, int threads, One one) {
-  const int64_t elements = shape.images * shape.channels * shape.pixels;
-  const int64_t parts = std::clamp<int64_t>(elements / kElementsPerThread, 1,
-                                            std::clamp<int64_t>(threads, 1, shape.channels));
-  const auto run = [&](int64_t part) {
-    const int64_t end = shape.channels * (part + 1) / parts;
-    for (int64_t c = shape.channels * part / parts; c < end; ++c) one(c);
-  };
-  std::vector<std::jthread> others;
-  int64_t part = 1;
-  try {
-    for (; part < parts; ++part) others.emplace_back(run, part);
-  } catch (const std::system_error&) {
-    for (; part < parts; ++part) run(part);  // no more threads to be had
-  }
-  run(0);
-}
-
 }  // namespace
 
-void batch_norm_forward(const NormShape& shape, const NormParameters& parameters, const float* x,
-                        float* y, float* mean, float* variance, int threads) {
-  for_each_channel(shape, threads, [&](int64_t c) {
+void batch_norm_forward(const NormShape& shape, const NormParameters& parameters,
+                        ChannelRange channels, const float* x, float* y, float* mean,
+                        float* variance) {
+  for (int64_t c = channels.begin; c < channels.end; ++c) {
     forward_channel({shape, c}, parameters, x, y, mean[c], variance[c]);
-  });
+  }
 }
 
-void batch_norm_backward(const NormShape& shape, const NormParameters& parameters, const float* x,
-                         const float* dy, const float* mean, const float* variance, float* dx,
-                         float* d_weight, float* d_bias, int threads) {
-  for_each_channel(shape, threads, [&](int64_t c) {
+void batch_norm_backward(const NormShape& shape, const NormParameters& parameters,
+                         ChannelRange channels, const float* x, const float* dy, const float* mean,
+                         const float* variance, float* dx, float* d_weight, float* d_bias) {
+  for (int64_t c = channels.begin; c < channels.end; ++c) {
     const Planes planes{shape, c};
     const Line line(parameters, c, mean[c], variance[c]);
     const float spread = 1 / std::sqrt(variance[c] + parameters.epsilon);
@@ -210,7 +188,7 @@ void batch_norm_backward(const NormShape& shape, const NormParameters& parameter
     if (dx != nullptr) {
       input_gradient(planes, x, dy, mean[c], spread, line, parameters.relu, sums, dx);
     }
-  });
+  }
 }
 
 }  // namespace sparsejit::python

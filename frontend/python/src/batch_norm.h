@@ -7,8 +7,8 @@
 // visits hit the cache; sums are of eight floats at a time within an image, of doubles over images.
 // The backward pass computes y again instead of keeping it.
 //
-// Needs AVX2 and FMA, which the caller has checked. A channel is done by one thread, so results do
-// not depend on the number of threads.
+// Needs AVX2 and FMA, which the caller has checked. Channels do not depend on each other: several
+// threads may call with ranges that do not overlap, and results do not depend on their number.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,19 @@ struct NormParameters {
   bool relu = false;
 };
 
+struct ChannelRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
 // Writes y, and of each channel the mean and the variance (divided by the count).
-void batch_norm_forward(const NormShape& shape, const NormParameters& parameters, const float* x,
-                        float* y, float* mean, float* variance, int threads);
+void batch_norm_forward(const NormShape& shape, const NormParameters& parameters,
+                        ChannelRange channels, const float* x, float* y, float* mean,
+                        float* variance);
 
 // dx may be null. d_weight and d_bias have `channels` entries.
-void batch_norm_backward(const NormShape& shape, const NormParameters& parameters, const float* x,
-                         const float* dy, const float* mean, const float* variance, float* dx,
-                         float* d_weight, float* d_bias, int threads);
+void batch_norm_backward(const NormShape& shape, const NormParameters& parameters,
+                         ChannelRange channels, const float* x, const float* dy, const float* mean,
+                         const float* variance, float* dx, float* d_weight, float* d_bias);
 
 }  // namespace sparsejit::python
