@@ -114,6 +114,19 @@ def test_what_the_kernel_does_not_take_goes_to_pytorch(change):
     assert_same(layer, norm, x_changed, True)
 
 
+def test_a_cpu_without_avx2_gets_pytorchs_operators(monkeypatch):
+    class Old:
+        def machine(self):
+            return {"avx2_fma": False}
+
+    layer, norm = pair(4, True)
+    x = torch.randn(3, 4, 6, 6)
+    assert computes(x, copy.deepcopy(layer))
+    monkeypatch.setattr("sparsejit.batch_norm.runtime_for", lambda threads: Old())
+    assert not computes(x, copy.deepcopy(layer))
+    assert_same(layer, norm, x, True)
+
+
 def test_errors_are_those_of_pytorch():
     layer, _ = pair(4, True)
     with pytest.raises(ValueError, match="more than 1 value per channel"):
