@@ -10,7 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 KINDS = {
     "sparse layers": ("_SparseLayer", "sparsejit::"),
     "multiplications": ("convolution", "addmm", "::mm", "bmm", "matmul", "linear"),
-    "batch norm": ("batch_norm",),
+    "batch norm": ("batch_norm", "_Normalize"),
     "layer norm": ("layer_norm",),
     "attention": ("attention", "softmax"),
     "ReLU, GELU": ("relu", "gelu", "threshold"),

@@ -13,7 +13,7 @@ import os
 
 import torch
 import torch.distributed as dist
-from digits import load_digits
+from images import load_digits
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 

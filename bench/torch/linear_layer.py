@@ -1,21 +1,19 @@
-"""One linear layer, forward and backward: PyTorch dense, with masks, and CSR, against SparseLinear.
+"""One linear layer, forward and backward: PyTorch dense, with masks, and CSR, against SparseLinear,
+and against the packages sparseprop and nerva_torch where they are installed.
 
     python bench/torch/linear_layer.py --shape 3072x768 --batch 902 --sparsity 0.95
 
-Gradients of x and of the weights are computed; of CSR at the stored weights only. Outputs are
-compared before timing; contenders take turns and medians are shown.
+Gradients of x and of the weights are computed; of CSR, SparseLinear and sparseprop at the stored
+weights only. Outputs are compared before timing; contenders take turns and medians are shown.
 """
 
 import argparse
-import statistics
-from time import perf_counter
-from typing import Callable
 
+import other_packages
 import torch
+from contest import Contest
 
 import sparsejit
-
-Step = Callable[[], torch.Tensor]
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -29,52 +27,29 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def step_of(function, x: torch.Tensor, weight: torch.Tensor, dy: torch.Tensor) -> Step:
-    def step() -> torch.Tensor:
-        x.grad = weight.grad = None
-        y = function(x, weight)
-        y.backward(dy)
-        return y
-
-    return step
-
-
-def contenders(layer: sparsejit.SparseLinear, x: torch.Tensor, dy: torch.Tensor) -> dict[str, Step]:
-    dense = layer.dense()
+def add_pytorch(contest: Contest, layer: sparsejit.SparseLinear, x: torch.Tensor) -> None:
+    weight = layer.dense().requires_grad_()
+    unmasked = layer.dense().requires_grad_()
     mask = layer.mask.float()
-    csr = dense.to_sparse_csr()
-
-    def masked(x, weight):
-        return torch.nn.functional.linear(x, weight * mask)
-
-    def by_csr(x, weight):
-        return torch.sparse.mm(weight, x.t()).t()
-
-    def leaf(tensor):
-        return tensor.clone().requires_grad_()
-
-    return {
-        "dense": step_of(torch.nn.functional.linear, leaf(x), leaf(dense), dy),
-        "masked": step_of(masked, leaf(x), leaf(dense), dy),
-        "CSR": step_of(by_csr, leaf(x), leaf(csr), dy),
-        "sparsejit": step_of(lambda x, _: layer(x), leaf(x), layer.values, dy),
-        "sparsejit, x feature-major": step_of(
-            lambda x, _: layer(x),
-            leaf(x.t().contiguous()).detach().t().requires_grad_(),
-            layer.values,
-            dy.t().contiguous().t(),
-        ),
-    }
+    csr = layer.dense().to_sparse_csr().requires_grad_()
+    linear = torch.nn.functional.linear
+    contest.add("dense", lambda x: linear(x, weight), x, [weight])
+    contest.add("masked", lambda x: linear(x, unmasked * mask), x, [unmasked])
+    contest.add("CSR", lambda x: torch.sparse.mm(csr, x.t()).t(), x, [csr])
 
 
-def works(name: str, step: Step, expected: torch.Tensor) -> bool:
-    try:
-        y = step()
-    except RuntimeError as error:
-        print(f"{name:28} cannot: {str(error).splitlines()[0]}")
-        return False
-    torch.testing.assert_close(y, expected, rtol=1e-3, atol=1e-3)
-    return True
+def add_sparsejit(contest: Contest, layer: sparsejit.SparseLinear, x: torch.Tensor) -> None:
+    def feature_major(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.t().contiguous().t()
+
+    contest.add("sparsejit", layer, x, [layer.values])
+    contest.add(
+        "sparsejit, x feature-major",
+        layer,
+        feature_major(x),
+        [layer.values],
+        dy=feature_major(contest.dy),
+    )
 
 
 def main() -> None:
@@ -83,19 +58,13 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     out, inputs = map(int, arguments.shape.split("x"))
     layer = sparsejit.SparseLinear(inputs, out, bias=False, sparsity=arguments.sparsity)
-    x, dy = torch.randn(arguments.batch, inputs), torch.randn(arguments.batch, out)
-    steps = contenders(layer, x, dy)
-    expected = steps["dense"]()
-    steps = {name: step for name, step in steps.items() if works(name, step, expected)}
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(arguments.warm_up + arguments.runs):
-        for name, step in steps.items():
-            start = perf_counter()
-            step()
-            times[name].append(perf_counter() - start)
-    medians = {n: statistics.median(t[arguments.warm_up :]) for n, t in times.items()}
-    for name, seconds in medians.items():
-        print(f"{name:28} {seconds * 1e3:9.2f} ms   {medians['dense'] / seconds:6.2f} x dense")
+    x = torch.randn(arguments.batch, inputs)
+    contest = Contest(torch.randn(arguments.batch, out))
+    add_pytorch(contest, layer, x)
+    other_packages.add_sparseprop_linear(contest, layer.to_dense(), x, arguments.threads)
+    other_packages.add_nerva_linear(contest, layer.dense(), x)
+    add_sparsejit(contest, layer, x)
+    contest.run(arguments.warm_up, arguments.runs)
 
 
 if __name__ == "__main__":

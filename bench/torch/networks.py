@@ -2,6 +2,9 @@
 
 ResNets as in the paper of He et al. (2015), the stride of a bottleneck in its 3x3 convolution;
 BERT-base from the configuration that transformers gives, for classification into two classes.
+Weights are normal with the spread that He et al. give, so that global magnitude leaves wide layers
+sparser than narrow ones, as after training. (PyTorch's own uniform weights have no tails: global
+magnitude empties the widest layers.)
 """
 
 from dataclasses import dataclass
@@ -37,6 +40,13 @@ class Block(nn.Module):
         return self.relu(self.body(x) + self.shortcut(x))
 
 
+def with_normal_weights(network: nn.Sequential) -> nn.Sequential:
+    for module in network.modules():
+        if isinstance(module, (nn.Conv2d, nn.Linear)):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+    return network
+
+
 def resnet(depths: tuple[int, ...], bottleneck: bool, classes: int = 1000) -> nn.Module:
     layers = [
         nn.Conv2d(3, 64, 7, 2, 3, bias=False),
@@ -52,12 +62,14 @@ def resnet(depths: tuple[int, ...], bottleneck: bool, classes: int = 1000) -> nn
             layers.append(Block(channels, width, stride, bottleneck))
             channels = 4 * width if bottleneck else width
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes)]
-    return nn.Sequential(*layers)
+    return with_normal_weights(nn.Sequential(*layers))
 
 
 def mlp() -> nn.Module:
-    return nn.Sequential(
-        nn.Linear(3072, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU(), nn.Linear(512, 10)
+    return with_normal_weights(
+        nn.Sequential(
+            nn.Linear(3072, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU(), nn.Linear(512, 10)
+        )
     )
 
 

@@ -15,6 +15,7 @@ import statistics
 from functools import partial
 from time import perf_counter
 
+import other_packages
 import torch
 from breakdown import breakdown
 from networks import WORKLOADS
@@ -35,6 +36,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--layout", choices=["feature_major", "row_major"], default="feature_major")
     parser.add_argument("--channels-last", action="store_true", help="of all networks")
     parser.add_argument("--masked", action="store_true", help="also dense with masks")
+    parser.add_argument(
+        "--fused-norm", action="store_true", help="also both with sparsejit.fuse_batch_norm"
+    )
+    parser.add_argument(
+        "--sparseprop", action="store_true", help="also that package, where it is installed"
+    )
     parser.add_argument(
         "--pick", action="store_true", help="time each layer dense and sparse first"
     )
@@ -67,6 +74,10 @@ def make_networks(arguments: argparse.Namespace) -> dict[str, torch.nn.Module]:
     networks = {"dense": dense, "sparse": sparse}
     if arguments.masked:
         networks["masked"] = with_masks(copy.deepcopy(dense), sparse)
+    if arguments.fused_norm:
+        for name in ("dense", "sparse"):
+            fused = sparsejit.fuse_batch_norm(copy.deepcopy(networks[name]))
+            networks[f"{name}, fused norm"] = fused
     if arguments.channels_last:
         for network in networks.values():
             network.to(memory_format=torch.channels_last)
@@ -81,17 +92,30 @@ def with_masks(dense: torch.nn.Module, sparse: torch.nn.Module) -> torch.nn.Modu
     return dense
 
 
+def add_sparseprop(networks: dict[str, torch.nn.Module], x: torch.Tensor, threads: int) -> None:
+    zeroed = sparsejit.densify(copy.deepcopy(networks["sparse"]))
+    network = other_packages.sparseprop_network(zeroed, tuple(x.shape), threads)
+    if network is not None:
+        networks["sparseprop"] = network
+
+
 @torch.no_grad()
-def verify(sparse: torch.nn.Module, x: torch.Tensor) -> float:
+def verify(networks: dict[str, torch.nn.Module], x: torch.Tensor) -> float:
     """The largest difference of outputs from the dense network with the same zeros, relative to
     the largest output."""
-    zeroed = sparsejit.densify(copy.deepcopy(sparse)).eval()
+    zeroed = sparsejit.densify(copy.deepcopy(networks["sparse"])).eval()
     expected = zeroed(x)
-    difference = ((sparse.eval()(x) - expected).abs().max() / expected.abs().max()).item()
-    sparse.train()
-    if not difference < 1e-4:
-        raise SystemExit(f"sparse and dense outputs differ by {difference}")
-    return difference
+    largest = 0.0
+    for name in networks:
+        if name.startswith("dense"):
+            continue
+        y = networks[name].eval()(x)
+        difference = ((y - expected).abs().max() / expected.abs().max()).item()
+        networks[name].train()
+        if not difference < 1e-4:
+            raise SystemExit(f"outputs of {name} and of the dense network differ by {difference}")
+        largest = max(largest, difference)
+    return largest
 
 
 def measure(trainers: dict[str, Trainer], batch, arguments) -> dict[str, list[float]]:
@@ -114,7 +138,9 @@ def main() -> None:
     if arguments.channels_last:
         x = x.to(memory_format=torch.channels_last)
     batch = x, torch.randint(workload.classes, (size,))
-    difference = verify(networks["sparse"], x)
+    if arguments.sparseprop:
+        add_sparseprop(networks, x, arguments.threads)
+    difference = verify(networks, x)
     if arguments.pick:
         sparsejit.pick_by_timing(networks["sparse"], x)
     trainers = {name: Trainer(network.train()) for name, network in networks.items()}
@@ -125,7 +151,7 @@ def main() -> None:
         f"sparsity {arguments.sparsity}, outputs differ by {difference:.1e} of the largest"
     )
     for name, seconds in medians.items():
-        print(f"{name:8} {seconds * 1e3:9.1f} ms   {medians['dense'] / seconds:5.2f} x dense")
+        print(f"{name:18} {seconds * 1e3:9.1f} ms   {medians['dense'] / seconds:5.2f} x dense")
     if arguments.profile:
         for name, trainer in trainers.items():
             print(f"\n{name}:\n{breakdown(partial(trainer.step, *batch))}")

@@ -5,7 +5,6 @@ import itertools
 import pytest
 import torch
 from oracle import assert_matches_dense, assert_relu_in_the_kernel_is_relu
-from torch import nn
 
 from sparsejit import SparseConv2d
 

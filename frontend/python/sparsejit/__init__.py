@@ -18,6 +18,8 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .batch_norm import BatchNorm2d as BatchNorm2d
+    from .batch_norm import fuse_batch_norm as fuse_batch_norm
     from .config import show_config as show_config
     from .conv import SparseConv2d as SparseConv2d
     from .distributed import check_masks_agree as check_masks_agree
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from .moving_pruners import SET as SET
     from .moving_pruners import RigL as RigL
     from .optimizer_state import move_optimizer_state as move_optimizer_state
+    from .options import CompileOptions as CompileOptions
     from .picking import pick_by_timing as pick_by_timing
     from .pruner import Constant as Constant
     from .replacing import densify as densify
@@ -40,6 +43,9 @@ _HOME = {
     "show_config": "config",
     "SparseLinear": "linear",
     "SparseConv2d": "conv",
+    "CompileOptions": "options",
+    "BatchNorm2d": "batch_norm",
+    "fuse_batch_norm": "batch_norm",
     "sparsify": "replacing",
     "densify": "replacing",
     "report": "reporting",

@@ -32,9 +32,7 @@ def check_float32(tensor: torch.Tensor, name: str) -> None:
             f"{name}.to_dense()"
         )
     if tensor.device.type != "cpu":
-        raise ValueError(
-            f"{name}: on {tensor.device}, expected the cpu; move it with {name}.cpu()"
-        )
+        raise ValueError(f"{name}: on {tensor.device}, expected the cpu; move it with {name}.cpu()")
 
 
 def view_of(kernel: Kernel, tensor: torch.Tensor) -> tuple[torch.Tensor, View]:

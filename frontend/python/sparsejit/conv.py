@@ -10,6 +10,7 @@ from .modules import (
     dense_weight_and_mask,
     initial_mask,
 )
+from .options import CompileOptions
 
 nn = torch.nn
 Pair = Union[int, tuple[int, int]]
@@ -45,7 +46,8 @@ class SparseConv2d(SparseModule):
     `mask` is nonzero, or at random with `sparsity` from 0 to 1.
 
     x (images, in_channels, height, width) or without images, float32; y in x's memory format.
-    `relu`: y = max(0, ...), computed in the kernel."""
+    `relu`: y = max(0, ...), computed in the kernel. `compile`, `expected_calls`, `deterministic`:
+    when machine code is made and how engines are chosen, see CompileOptions."""
 
     def __init__(
         self,
@@ -62,6 +64,9 @@ class SparseConv2d(SparseModule):
         mask: Optional[torch.Tensor] = None,
         sparsity: Optional[float] = None,
         relu: bool = False,
+        compile: str = "immediate",
+        expected_calls: int = 0,
+        deterministic: bool = False,
     ):
         super().__init__()
         if padding_mode != "zeros":
@@ -79,7 +84,8 @@ class SparseConv2d(SparseModule):
         self.groups = groups
         self.padding_sides = _sides(padding, self.kernel_size, self.stride, self.dilation)
         self.weight_shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self._create(initial_mask(self.weight_shape, mask, sparsity), bias, relu)
+        options = CompileOptions(compile, expected_calls, deterministic)
+        self._create(initial_mask(self.weight_shape, mask, sparsity), bias, relu, options)
 
     def _conv_numbers(self) -> ConvNumbers:
         return (*self.stride, *self.padding_sides, *self.dilation, self.groups)
@@ -112,7 +118,14 @@ class SparseConv2d(SparseModule):
 
     @classmethod
     def from_dense(
-        cls, module: nn.Conv2d, mask: Optional[torch.Tensor] = None, *, relu: bool = False
+        cls,
+        module: nn.Conv2d,
+        mask: Optional[torch.Tensor] = None,
+        *,
+        relu: bool = False,
+        compile: str = "immediate",
+        expected_calls: int = 0,
+        deterministic: bool = False,
     ) -> "SparseConv2d":
         """The same layer with only the weights of `mask` (of the weight's shape); without one, of
         the mask that torch.nn.utils.prune put on it, or else those that are not 0."""
@@ -125,6 +138,9 @@ class SparseConv2d(SparseModule):
             padding_mode=module.padding_mode,
             mask=mask,
             relu=relu,
+            compile=compile,
+            expected_calls=expected_calls,
+            deterministic=deterministic,
         )
         copy_parameters(sparse, module, weight)
         return sparse

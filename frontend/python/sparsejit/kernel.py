@@ -13,10 +13,12 @@ from weakref import WeakValueDictionary
 from . import _core
 from ._torch import torch
 from .config import runtime_for
+from .options import CompileOptions
 
 # Of a convolution: stride h, w; padding top, bottom, left, right; dilation h, w; groups.
 ConvNumbers = tuple[int, int, int, int, int, int, int, int, int]
 
+_DEFAULTS = CompileOptions()
 _handles = count(1)
 _kernels: "WeakValueDictionary[int, Kernel]" = WeakValueDictionary()
 
@@ -39,12 +41,14 @@ class Kernel:
         conv: Optional[ConvNumbers] = None,
         relu: bool = False,
         feature_major: bool = True,
+        options: CompileOptions = _DEFAULTS,
     ):
         self.mask = mask
         self.shape = tuple(shape)
         self.conv = conv
         self.relu = relu
         self.feature_major = feature_major
+        self.options = options
         self.handle = next(_handles)
         self._layer: Optional[_core.Layer] = None
         self._threads = 0
@@ -54,7 +58,15 @@ class Kernel:
     def layer(self) -> _core.Layer:
         threads = torch.get_num_threads()
         if self._layer is None or threads != self._threads:
-            self._layer = _core.Layer(self.mask, self.conv, self.relu, runtime_for(threads))
+            self._layer = _core.Layer(
+                self.mask,
+                self.conv,
+                self.relu,
+                self.options.compile == "background",
+                self.options.expected_calls,
+                self.options.deterministic,
+                runtime_for(threads),
+            )
             self._threads = threads
         return self._layer
 

@@ -3,13 +3,13 @@
 from typing import Optional
 
 from ._torch import torch
-from .kernel import Kernel
 from .modules import (
     SparseModule,
     copy_parameters,
     dense_weight_and_mask,
     initial_mask,
 )
+from .options import CompileOptions
 
 nn = torch.nn
 LAYOUTS = ("feature_major", "row_major")
@@ -22,6 +22,8 @@ class SparseLinear(SparseModule):
     relu    y = max(0, ...), computed in the kernel
     layout  memory of y: "feature_major", strides (1, pitch) over a batch, which the next sparse
             layer and elementwise operators use as it is; or "row_major", as nn.Linear's
+    compile, expected_calls, deterministic
+            when machine code is made and how engines are chosen, see CompileOptions
 
     A weight that is not stored does not touch its input: a NaN there reaches stored weights only.
     """
@@ -36,6 +38,9 @@ class SparseLinear(SparseModule):
         sparsity: Optional[float] = None,
         relu: bool = False,
         layout: str = "feature_major",
+        compile: str = "immediate",
+        expected_calls: int = 0,
+        deterministic: bool = False,
     ):
         super().__init__()
         if layout not in LAYOUTS:
@@ -44,10 +49,11 @@ class SparseLinear(SparseModule):
         self.out_features = out_features
         self.weight_shape = (out_features, in_features)
         self.layout = layout
-        self._create(initial_mask(self.weight_shape, mask, sparsity), bias, relu)
+        options = CompileOptions(compile, expected_calls, deterministic)
+        self._create(initial_mask(self.weight_shape, mask, sparsity), bias, relu, options)
 
-    def _make_kernel(self, mask) -> Kernel:
-        return Kernel(mask, self.weight_shape, None, self.relu, self.layout == "feature_major")
+    def _makes_feature_major(self) -> bool:
+        return self.layout == "feature_major"
 
     def _dense_operator(self, x, weight):
         return nn.functional.linear(x, weight, self.bias)
@@ -64,6 +70,9 @@ class SparseLinear(SparseModule):
         *,
         relu: bool = False,
         layout: str = "feature_major",
+        compile: str = "immediate",
+        expected_calls: int = 0,
+        deterministic: bool = False,
     ) -> "SparseLinear":
         """The same layer with only the weights of `mask` (out, in); without one, of the mask that
         torch.nn.utils.prune put on it, or else those that are not 0."""
@@ -77,6 +86,9 @@ class SparseLinear(SparseModule):
             mask=mask,
             relu=relu,
             layout=layout,
+            compile=compile,
+            expected_calls=expected_calls,
+            deterministic=deterministic,
         )
         copy_parameters(sparse, module, weight)
         return sparse

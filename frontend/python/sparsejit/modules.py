@@ -21,6 +21,7 @@ from .activations import check_float32, check_input
 from .kernel import ConvNumbers, Kernel
 from .mask_change import MaskChange
 from .ops import sparse_layer
+from .options import CompileOptions
 
 nn = torch.nn
 
@@ -31,14 +32,16 @@ class SparseModule(nn.Module):
 
     weight_shape: tuple[int, ...]
     relu: bool
+    compile_options: CompileOptions = CompileOptions()
     dense_below: float = 0.0
     values: nn.Parameter
     bias: Optional[nn.Parameter]
     mask_bits: torch.Tensor
 
-    def _create(self, mask: _core.Mask, bias: bool, relu: bool) -> None:
+    def _create(self, mask: _core.Mask, bias: bool, relu: bool, options: CompileOptions) -> None:
         """The subclass has set weight_shape and what `_make_kernel` reads."""
         self.relu = bool(relu)
+        self.compile_options = options
         self.register_buffer("mask_bits", mask.packed())
         self.values = nn.Parameter(torch.empty(mask.nnz))
         self.bias = nn.Parameter(torch.empty(self.weight_shape[0])) if bias else None
@@ -47,7 +50,17 @@ class SparseModule(nn.Module):
         self.reset_parameters()
 
     def _make_kernel(self, mask: _core.Mask) -> Kernel:
-        return Kernel(mask, self.weight_shape, self._conv_numbers(), self.relu)
+        return Kernel(
+            mask,
+            self.weight_shape,
+            self._conv_numbers(),
+            self.relu,
+            self._makes_feature_major(),
+            self.compile_options,
+        )
+
+    def _makes_feature_major(self) -> bool:
+        return True
 
     def _conv_numbers(self) -> Optional[ConvNumbers]:
         return None
@@ -183,7 +196,13 @@ class SparseModule(nn.Module):
 
     def _repr_of_sparse(self) -> str:
         relu = ", relu=True" if self.relu else ""
-        return f"bias={self.bias is not None}{relu}, nnz={self.nnz}, sparsity={self.sparsity:.4f}"
+        options = "".join(
+            f", {name}={value!r}" for name, value in self.compile_options.not_default().items()
+        )
+        return (
+            f"bias={self.bias is not None}{relu}{options}, nnz={self.nnz}, "
+            f"sparsity={self.sparsity:.4f}"
+        )
 
 
 def initial_mask(

@@ -20,6 +20,7 @@ from .conv import SparseConv2d
 from .linear import SparseLinear
 from .masks import check_sparsity
 from .modules import SparseModule
+from .options import CompileOptions
 from .picking import pick_by_timing
 
 nn = torch.nn
@@ -38,6 +39,9 @@ def sparsify(
     exclude: Selection = None,
     threshold: float = 0.8,
     layout: str = "feature_major",
+    compile: str = "immediate",
+    expected_calls: int = 0,
+    deterministic: bool = False,
     example_input: Optional[object] = None,
 ) -> nn.Module:
     """Replaces layers of `model`, in place, and returns it.
@@ -49,13 +53,17 @@ def sparsify(
     exclude        the same, to leave layers dense
     threshold      layers of less sparsity keep their mask but compute densely
     layout         of SparseLinear's outputs, see there
+    compile, expected_calls, deterministic
+                   of all layers: when machine code is made, see CompileOptions
     example_input  a batch for model(example_input): each layer is timed on what it meets there,
-                   forward and backward, and computes the faster way
+                   forward and backward, and computes the faster way (with compile="background"
+                   the sparse way is timed as it runs then, perhaps interpreted)
     """
+    options = vars(CompileOptions(compile, expected_calls, deterministic))
     layers = find_dense_layers(model, include, exclude)
     masks = _choose_masks(layers, sparsity, masks, method)
     for name, mask in masks.items():
-        sparse = _to_sparse(layers[name], mask, layout)
+        sparse = _to_sparse(layers[name], mask, layout, options)
         sparse.dense_below = threshold
         model = _replace(model, name, sparse)
     if example_input is not None:
@@ -136,10 +144,10 @@ def _choose_masks(
     return masks
 
 
-def _to_sparse(module: nn.Module, mask: torch.Tensor, layout: str) -> SparseModule:
+def _to_sparse(module: nn.Module, mask: torch.Tensor, layout: str, options: dict) -> SparseModule:
     if isinstance(module, nn.Linear):
-        return SparseLinear.from_dense(module, mask, layout=layout)
-    return SparseConv2d.from_dense(module, mask)
+        return SparseLinear.from_dense(module, mask, layout=layout, **options)
+    return SparseConv2d.from_dense(module, mask, **options)
 
 
 def _replace(model: nn.Module, name: str, module: nn.Module) -> nn.Module:

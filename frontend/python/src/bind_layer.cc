@@ -153,8 +153,11 @@ Conv2d conv_of(const ConvNumbers& n) {
 }
 
 void compile(SharedLayer* self, const Mask& mask, const std::optional<ConvNumbers>& conv, bool relu,
-             Runtime& runtime) {
+             bool background, int64_t expected_calls, bool deterministic, Runtime& runtime) {
   LayerOptions options;
+  options.compile = background ? CompileMode::background : CompileMode::immediate;
+  options.expected_calls = expected_calls;
+  options.deterministic = deterministic;
   options.relu = relu;
   options.runtime = &runtime;
   new (self) SharedLayer(conv ? compile_layer(mask, conv_of(*conv), options)
@@ -211,6 +214,7 @@ void bind_layer(nb::module_& module) {
       .def_ro("compile_seconds", &MaskChange::compile_seconds);
   nb::class_<SharedLayer>(module, "Layer")
       .def("__init__", &compile, nb::arg("mask"), nb::arg("conv").none(), nb::arg("relu"),
+           nb::arg("background"), nb::arg("expected_calls"), nb::arg("deterministic"),
            nb::arg("runtime"))
       .def("run_forward", &run_forward)
       .def("run_backward", &run_backward)

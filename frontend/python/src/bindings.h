@@ -10,6 +10,7 @@
 
 namespace sparsejit::python {
 
+void bind_batch_norm(nanobind::module_& module);
 void bind_mask(nanobind::module_& module);
 void bind_runtime(nanobind::module_& module);
 void bind_layer(nanobind::module_& module);

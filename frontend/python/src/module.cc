@@ -25,4 +25,5 @@ NB_MODULE(_core, module) {
   sparsejit::python::bind_mask(module);
   sparsejit::python::bind_runtime(module);
   sparsejit::python::bind_layer(module);
+  sparsejit::python::bind_batch_norm(module);
 }
