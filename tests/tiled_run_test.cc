@@ -23,6 +23,7 @@ struct TiledCase {
   Pass side = Pass::forward;
   int64_t length = 0;
   bool relu = false;
+  bool own_in_tiles = false;
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   Edge edge = Edge::end;
@@ -34,7 +35,9 @@ class TiledRun {
       : case_(wanted), table_(KernelCase{wanted.side, {}}.table(wanted.mask)) {
     KernelRequest request = make_tiled_request(wanted.length);
     request.relu = wanted.relu;
-    request.pitches.own = stream_pitch(wanted.length);
+    request.own_in_tiles = wanted.own_in_tiles;
+    own_pitch_ = stream_pitch(wanted.length);
+    request.pitches.own = own_pitch_;
     MachineModel machine = made_up_machine(wanted.l2_bytes);
     machine.l1_bytes = wanted.l1_bytes;
     plan_ = plan_kernel(table_, request, machine);
@@ -79,7 +82,7 @@ class TiledRun {
  private:
   bool forward() const { return case_.side == Pass::forward; }
   int64_t own_floats() const {
-    return table_.rows() == 0 ? 0 : (table_.rows() - 1) * plan_.pitches.own + case_.length;
+    return table_.rows() == 0 ? 0 : (table_.rows() - 1) * own_pitch_ + case_.length;
   }
 
   GuardedBuffer guarded(const std::vector<float>& contents) const {
@@ -93,7 +96,8 @@ class TiledRun {
                  int64_t length) {
     const int64_t whole = length / kTileFloats;
     const bool rest = length % kTileFloats != 0;
-    float* const own = arguments.own;
+    float* const result = arguments.own;
+    float* const own = case_.own_in_tiles ? nullptr : result;
     const float* const values = arguments.values;
     for (int32_t part = 0; part < plan_.parts(); ++part) {
       GuardedBuffer partial(plan_.most_rows() * tiles_of(length) * kTileFloats, case_.edge);
@@ -109,10 +113,23 @@ class TiledRun {
         code.chunk(chunk)(&arguments);
         if (!rest) continue;
         arguments.gathered = tiles.data() + whole * plan_.block_streams * kTileFloats;
-        arguments.own = own + length - kTileFloats;
+        if (own != nullptr) arguments.own = own + length - kTileFloats;
         arguments.partial = partial.data() + whole * plan_.most_rows() * kTileFloats;
         arguments.loop_bytes = 64;
         code.chunk(chunk)(&arguments);
+      }
+      if (case_.own_in_tiles) copy_part(partial, part, length, result);
+    }
+  }
+
+  void copy_part(const GuardedBuffer& tiles, int32_t part, int64_t length, float* own) const {
+    const int64_t first = plan_.part_begin[part];
+    for (int64_t row = first; row < plan_.part_begin[part + 1]; ++row) {
+      for (int64_t t = 0; t < length; ++t) {
+        const int64_t tile = t / kTileFloats;
+        const int64_t begin = std::min(tile * kTileFloats, length - kTileFloats);
+        own[row * own_pitch_ + t] =
+            tiles.data()[(tile * plan_.most_rows() + row - first) * kTileFloats + t - begin];
       }
     }
   }
@@ -139,7 +156,7 @@ class TiledRun {
     std::vector<float> result;
     for (int64_t t = 0; t < case_.length; ++t) {
       for (int64_t row = 0; row < table_.rows(); ++row) {
-        result.push_back(own.data()[row * plan_.pitches.own + t]);
+        result.push_back(own.data()[row * own_pitch_ + t]);
       }
     }
     return result;
@@ -147,6 +164,7 @@ class TiledRun {
 
   const TiledCase case_;
   TapTable table_;
+  int64_t own_pitch_ = 0;
   Plan plan_;
   KernelCode code_;
   LayerInputs in_;
@@ -190,6 +208,19 @@ TEST_P(Tiled, ReluFollowsTheLastBlock) {
     std::vector<float> expected = TiledRun(plain).run();
     for (float& y : expected) y = std::max(y, 0.0F);
     expect_same_bits(TiledRun(relu).run(), expected, "y");
+  }
+}
+
+TEST_P(Tiled, ResultsMayStayInTiles) {
+  const Mask mask = Mask::random({50, 70}, 0.8, 5);
+  for (const int64_t l1_bytes : {int64_t{4} << 10, int64_t{1} << 20}) {
+    for (const bool relu : {false, true}) {
+      TiledCase wanted{
+          .mask = mask, .length = 41, .relu = relu, .l1_bytes = l1_bytes, .edge = GetParam()};
+      const std::vector<float> expected = TiledRun(wanted).run();
+      wanted.own_in_tiles = true;
+      expect_same_bits(TiledRun(wanted).run(), expected, "y");
+    }
   }
 }
 

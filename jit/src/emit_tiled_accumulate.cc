@@ -11,7 +11,7 @@
 //     vfmadd231ps ymm0, ymm15, [rdi + s4]
 //     prefetcht0 [rdi + s1 of the next tile]
 //     ...
-//     vmovups [rdx + partial0], ymm0            last block: vmovups [rsi + own0], ymm0
+//     vmovups [rdx + partial0], ymm0            last block, unless own_in_tiles: [rsi + own0]
 //     vmovups [rdx + partial1], ymm1
 //     add rdi, bytes of a tile of the block; add rsi, 64; add rdx, bytes of a tile of sums
 //     sub r9, 64
@@ -148,7 +148,7 @@ class TiledAccumulateEmitter {
     for (int v = 0; v < plan_.vectors; ++v) {
       const Ymm sum = accumulator(row, v);
       if (relu) as.vmaxps(sum, kValue, sum);
-      as.vmovups(builder.slot(last ? kOwn : kPartial), sum);
+      as.vmovups(builder.slot(last && !plan_.own_in_tiles ? kOwn : kPartial), sum);
     }
     return builder.finish();
   }
@@ -206,7 +206,11 @@ class TiledAccumulateEmitter {
     if (skips(row)) return;
     operands_.clear();
     for (int v = 0; v < plan_.vectors; ++v) {
-      is_last() ? operands_.own(row, v) : operands_.partial(row - part_first(), v);
+      if (is_last() && !plan_.own_in_tiles) {
+        operands_.own(row, v);
+      } else {
+        operands_.partial(row - part_first(), v);
+      }
     }
     writer.stamp(store_[2 * r + (is_last() ? 1 : 0)], operands_.list());
   }
@@ -273,7 +277,7 @@ class TiledAccumulateEmitter {
     for (int64_t s = 0; s < streams; ++s) {
       prefetches_.push_back({false, (plan_.block_streams + s) * kTileBytes});
     }
-    if (!is_last()) return;
+    if (!is_last() || plan_.own_in_tiles) return;
     for (int64_t row = part_first(); row < plan_.part_begin[chunk_->part + 1]; ++row) {
       prefetches_.push_back({true, row * plan_.pitches.own * kFloatBytes + kTileBytes});
     }

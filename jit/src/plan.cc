@@ -52,11 +52,11 @@ constexpr int64_t kTapsPerBlock = 12;
 constexpr int64_t kMaxParts = 64;
 constexpr int64_t kMinTapsPerPart = 1024;
 
-// Tiled family. A block's tile, the one that is prefetched and the sums of a part share L1; the code
-// of a chunk is executed once a tile and has to stay in a first-level code cache. Measured on Zen 4,
-// 768 -> 3072, batch 902, 80% / 90% / 95%: blocks of 96 streams and chunks of 8 to 16 KiB 12.2 to
-// 12.5 / 6.9 to 7.4 / 4.6 to 5.0 ms; blocks of 48 or 154 streams a tenth to a fifth slower. Four
-// vectors and two rows were no faster.
+// Tiled family. A block's tile, the one that is prefetched and the sums of a part share L1; the
+// code of a chunk is executed once a tile and has to stay in a first-level code cache. Measured on
+// Zen 4, 768 -> 3072, batch 902, 80% / 90% / 95%: blocks of 96 streams and chunks of 8 to 16
+// KiB 12.2 to 12.5 / 6.9 to 7.4 / 4.6 to 5.0 ms; blocks of 48 or 154 streams a tenth to a fifth
+// slower. Four vectors and two rows were no faster.
 constexpr int kTiledVectors = 2;
 constexpr int kTiledRows = 4;
 constexpr int kTiledValues = 4;  // of one row, fetched by one load
@@ -113,7 +113,7 @@ void plan_pitches(Plan& plan, const KernelRequest& request) {
   const int64_t packed = stream_pitch(plan.panel + (plan.tail || tiled ? kLongestTail : 0));
   const auto choose = [&](int64_t pitch) { return pitch == 0 ? packed : pitch; };
   plan.pitches.gathered = tiled ? kTileFloats : choose(request.pitches.gathered);
-  plan.pitches.own = choose(request.pitches.own);
+  plan.pitches.own = plan.own_in_tiles ? kTileFloats : choose(request.pitches.own);
   plan.pitches.paired = choose(request.pitches.paired);
 }
 
@@ -198,11 +198,12 @@ void plan_stream(Plan& plan, const KernelRequest& request, const TapTable& table
 
 // Blocks of streams whose tile takes its share of L1; parts whose chunks take their share of the
 // first-level code cache, and whose sums between blocks take theirs of L2.
-void plan_tiled(Plan& plan, const TapTable& table, const MachineModel& machine) {
+void plan_tiled(Plan& plan, const TapTable& table, bool own_in_tiles, const MachineModel& machine) {
   const int64_t streams = std::max<int64_t>(1, table.streams);
   plan.vectors = kTiledVectors;
   plan.rows_per_group = kTiledRows;
   plan.taps_per_group = kTiledValues;
+  plan.own_in_tiles = own_in_tiles;
   plan.panel = longest_panel(machine);
   const int64_t wanted = std::max<int64_t>(16, machine.l1_bytes / kL1BytesPerBlockStream);
   plan.blocks = static_cast<int32_t>(divide_up(streams, wanted));
@@ -301,7 +302,7 @@ Plan plan_kernel(const TapTable& table, const KernelRequest& request, const Mach
       break;
     case KernelFamily::tiled:
       SPARSEJIT_CHECK(can_be_tiled(table, request), ==, true);
-      plan_tiled(plan, table, machine);
+      plan_tiled(plan, table, request.own_in_tiles, machine);
       break;
   }
   plan_pitches(plan, request);

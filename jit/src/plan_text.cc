@@ -47,6 +47,7 @@ std::string to_text(const Plan& plan) {
   if (plan.family == KernelFamily::tiled) {
     fmt::format_to(out, "  tiles of {} floats, rows a group {}, a part at most {}\n", kTileFloats,
                    plan.rows_per_group, plan.most_rows());
+    if (plan.own_in_tiles) text += "  results stay in tiles\n";
   }
   if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
   if (plan.relu) text += "  ReLU: negative sums become 0\n";

@@ -43,9 +43,7 @@ class StepRun {
         pool_(context.pool),
         threads_(plan_.part_taps.back() * slabs_.total() < kMinSharedWork ? 1 : pool_.threads()),
         gathered_(arguments.gathered, gathered_options(context), context.scratch),
-        own_(arguments.own,
-             options(context, by_source(context), plan_.pitches.own, context.in_place.own, false),
-             context.scratch),
+        own_(arguments.own, own_options(context), context.scratch),
         paired_(arguments.paired,
                 options(context, by_source(context), plan_.pitches.paired, context.in_place.paired,
                         false),
@@ -106,6 +104,13 @@ class StepRun {
     result.in_place |= result.grid.image_pitch() == 1;
     result.pitch = stream_pitch(Operand::packed_floats(result.grid, context.slabs.longest(), true));
     return result;
+  }
+
+  // Tiles are copied to the tensor itself.
+  static Operand::Options own_options(const StepContext& context) {
+    const Plan& plan = context.kernel.plan();
+    return options(context, by_source(context), plan.pitches.own,
+                   context.in_place.own || plan.own_in_tiles, false);
   }
 
   void share(const std::function<void(int)>& call) const {
@@ -190,6 +195,13 @@ class StepRun {
             view.image_stride};
   }
 
+  // Of plans that leave results in tiles, which only linear layers have.
+  TileTarget tile_target(const Slab& slab, int64_t start) const {
+    const ImageView& view = arguments_.own;
+    return {view.data + (slab.first_image + start) * view.image_stride, view.channel_stride,
+            view.image_stride};
+  }
+
   void run_tiled(const Slab& slab, int64_t start, int64_t end) const {
     const TileSource source = tile_source(slab, start);
     share([&](int thread) {
@@ -198,7 +210,8 @@ class StepRun {
     });
     share([&](int thread) {
       const PartRange parts = parts_of(thread);
-      tiled_->run(operands_at(slab, start), parts.first, parts.last, end - start, thread);
+      tiled_->run(operands_at(slab, start), tile_target(slab, start), parts.first, parts.last,
+                  end - start, thread);
     });
   }
 

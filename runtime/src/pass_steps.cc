@@ -105,7 +105,10 @@ KernelRequest step_request(const PassGeometry& geometry, const Step& step, const
                         .relu = relu && geometry.shape.pass == Pass::forward,
                         .tiled = style.tiled};
   const StreamGrid& grid = geometry.lowered.streams.grid;
-  if (grid.image_pitch() == 1) return request;
+  if (grid.image_pitch() == 1) {
+    request.own_in_tiles = style.tiled && request.pitches.own == 0;
+    return request;
+  }
   const int64_t longest = geometry.slabs.longest();
   const auto choose = [&](int64_t& pitch, bool gathered) {
     if (pitch == 0) pitch = stream_pitch(Operand::packed_floats(grid, longest, gathered));

@@ -25,6 +25,25 @@ void gather_tile(const float* from, int64_t float_stride, float* to) {
   for (int64_t t = 0; t < kTileFloats; ++t) to[t] = from[t * float_stride];
 }
 
+// A tile of `rows` rows into a tensor where they are adjacent.
+void transpose_rows(const float* from, int64_t rows, float* to, int64_t float_stride) {
+  for (int64_t row = 0; row < rows; row += kLanes) {
+    const int64_t count = std::min(kLanes, rows - row);
+    for (int64_t t = 0; t < kTileFloats; t += kLanes) {
+      transpose_exact(from + row * kTileFloats + t, kTileFloats, count, kLanes,
+                      to + t * float_stride + row, float_stride);
+    }
+  }
+}
+
+void scatter_rows(const float* from, int64_t rows, float* to, const TileTarget& strides) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t t = 0; t < kTileFloats; ++t) {
+      to[row * strides.stream_stride + t * strides.float_stride] = from[row * kTileFloats + t];
+    }
+  }
+}
+
 }  // namespace
 
 TiledPanel::TiledPanel(const PanelKernel& kernel, int64_t streams, int64_t longest, int threads,
@@ -32,7 +51,8 @@ TiledPanel::TiledPanel(const PanelKernel& kernel, int64_t streams, int64_t longe
     : kernel_(kernel), plan_(kernel.plan()) {
   const int64_t tile = tiles_of(longest) * kTileFloats;
   if (streams > 0) tiles_ = scratch.take(plan_.blocks * plan_.block_streams * tile);
-  for (int i = 0; plan_.blocks > 1 && i < threads; ++i) {
+  const bool keeps_sums = plan_.blocks > 1 || plan_.own_in_tiles;
+  for (int i = 0; keeps_sums && i < threads; ++i) {
     partial_.push_back(scratch.take(plan_.most_rows() * tile));
   }
 }
@@ -70,25 +90,46 @@ void TiledPanel::pack(const TileSource& source, int64_t first, int64_t last, int
   }
 }
 
-// Both calls of a block come one after the other, while its code is in the first-level cache.
-void TiledPanel::run(PanelOperands operands, int32_t first_part, int32_t last_part, int64_t length,
-                     int thread) const {
-  const int64_t whole = length / kTileFloats;
-  const int64_t sums = plan_.most_rows() * kTileFloats;
-  float* const own = operands.own;
+void TiledPanel::run(PanelOperands operands, const TileTarget& target, int32_t first_part,
+                     int32_t last_part, int64_t length, int thread) const {
   float* const partial = partial_.empty() ? nullptr : partial_[thread].data();
   for (int32_t part = first_part; part < last_part; ++part) {
-    for (int32_t block = 0; block < plan_.blocks; ++block) {
-      const float* tiles = block_tiles(block, length);
-      operands.gathered = tiles;
-      operands.own = own;
-      operands.partial = partial;
-      kernel_.run(operands, block, part, part + 1, whole * kTileFloats);
-      if (whole * kTileFloats == length) continue;
-      operands.gathered = tiles + whole * plan_.block_streams * kTileFloats;
-      operands.own = own + length - kTileFloats;
-      operands.partial = partial == nullptr ? nullptr : partial + whole * sums;
-      kernel_.run(operands, block, part, part + 1, kTileFloats);
+    run_part(operands, part, length, partial);
+    if (plan_.own_in_tiles) unpack_part(partial, target, part, length);
+  }
+}
+
+// Both calls of a block come one after the other, while its code is in the first-level cache.
+void TiledPanel::run_part(PanelOperands operands, int32_t part, int64_t length,
+                          float* partial) const {
+  const int64_t whole = length / kTileFloats;
+  float* const own = operands.own;
+  for (int32_t block = 0; block < plan_.blocks; ++block) {
+    const float* tiles = block_tiles(block, length);
+    operands.gathered = tiles;
+    operands.own = own;
+    operands.partial = partial;
+    kernel_.run(operands, block, part, part + 1, whole * kTileFloats);
+    if (whole * kTileFloats == length) continue;
+    operands.gathered = tiles + whole * plan_.block_streams * kTileFloats;
+    if (own != nullptr) operands.own = own + length - kTileFloats;
+    if (partial != nullptr) operands.partial = partial + whole * plan_.most_rows() * kTileFloats;
+    kernel_.run(operands, block, part, part + 1, kTileFloats);
+  }
+}
+
+void TiledPanel::unpack_part(const float* tiles, const TileTarget& target, int32_t part,
+                             int64_t length) const {
+  const int64_t first = plan_.part_begin[part];
+  const int64_t rows = plan_.part_begin[part + 1] - first;
+  for (int64_t tile = 0; tile < tiles_of(length); ++tile) {
+    const float* from = tiles + tile * plan_.most_rows() * kTileFloats;
+    const int64_t at = std::min(tile * kTileFloats, length - kTileFloats);
+    float* to = target.data + first * target.stream_stride + at * target.float_stride;
+    if (target.stream_stride == 1) {
+      transpose_rows(from, rows, to, target.float_stride);
+    } else {
+      scatter_rows(from, rows, to, target);
     }
   }
 }

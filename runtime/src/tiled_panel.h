@@ -6,8 +6,10 @@
 //
 // What the rows of a part come to between blocks lies in a buffer of the thread, in tiles too; only
 // the last block writes to the caller's rows. So the last tile may overlap the one before it: both
-// compute the same bits. Each thread packs a share of the streams; all packing is over before the
-// first part runs.
+// compute the same bits. Rows of which the caller wants another layout stay in the buffer and are
+// copied from there, part by part, while they are in the cache.
+//
+// Each thread packs a share of the streams; all packing is over before the first part runs.
 #pragma once
 
 #include <vector>
@@ -17,12 +19,15 @@
 
 namespace sparsejit {
 
-// Where the gathered streams are; either stride may be 1, any other is fine too.
-struct TileSource {
-  const float* data = nullptr;  // first float of stream 0
-  int64_t stream_stride = 0;    // floats from stream to stream
-  int64_t float_stride = 0;     // from one float of a stream to the next
+// Where streams are in a tensor; either stride may be 1, any other is fine too.
+template <typename T>
+struct StridedStreams {
+  T* data = nullptr;          // first float of stream 0
+  int64_t stream_stride = 0;  // floats from stream to stream
+  int64_t float_stride = 0;   // from one float of a stream to the next
 };
+using TileSource = StridedStreams<const float>;
+using TileTarget = StridedStreams<float>;
 
 class TiledPanel {
  public:
@@ -32,17 +37,21 @@ class TiledPanel {
 
   // Streams [first, last) of `length` floats, at least a tile.
   void pack(const TileSource& source, int64_t first, int64_t last, int64_t length) const;
-  // `operands`: of the panel; what is gathered are the tiles.
-  void run(PanelOperands operands, int32_t first_part, int32_t last_part, int64_t length,
-           int thread) const;
+  // `operands`: of the panel; what is gathered are the tiles. `target`: of plans that leave results
+  // in tiles; others write to operands.own.
+  void run(PanelOperands operands, const TileTarget& target, int32_t first_part, int32_t last_part,
+           int64_t length, int thread) const;
 
  private:
   float* block_tiles(int32_t block, int64_t length) const;
+  void run_part(PanelOperands operands, int32_t part, int64_t length, float* partial) const;
+  void unpack_part(const float* tiles, const TileTarget& target, int32_t part,
+                   int64_t length) const;
 
   const PanelKernel& kernel_;
   const Plan& plan_;
   ScratchPool::Buffer tiles_;
-  std::vector<ScratchPool::Buffer> partial_;  // by thread; empty for one block
+  std::vector<ScratchPool::Buffer> partial_;  // by thread; empty where nothing is kept in tiles
 };
 
 }  // namespace sparsejit

@@ -33,7 +33,8 @@ struct KernelArguments {
   // it overlaps the loop unless 0), and eight lanes: -1 where it does not overlap, else 0.
   int64_t tail_offset = 0;
   const int32_t* tail_mask = nullptr;
-  // Tiled family with several blocks: sums between blocks, [tile][most_rows of the plan][16].
+  // Tiled family with several blocks, or with own_in_tiles, then also the result: sums between
+  // blocks, [tile][most_rows of the plan][16].
   // `gathered` then is the first tile of the block, [tile][block_streams][16].
   float* partial = nullptr;
 };

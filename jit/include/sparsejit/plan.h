@@ -56,12 +56,13 @@ struct Pitches {
 
 struct KernelRequest {
   KernelKind kind = KernelKind::accumulate;
-  int64_t length = 0;        // floats of a stream, at least one vector
-  Pitches pitches{};         // 0: the operand is packed, the plan chooses its pitch
-  bool interpreted = false;  // planned for intrinsics: short streams pay differently
-  bool repeated = false;     // runs over several slabs of streams, whose sums add up
-  bool relu = false;         // accumulate: own[row] = max(0, sum)
-  bool tiled = false;        // the tiled family; see can_be_tiled
+  int64_t length = 0;         // floats of a stream, at least one vector
+  Pitches pitches{};          // 0: the operand is packed, the plan chooses its pitch
+  bool interpreted = false;   // planned for intrinsics: short streams pay differently
+  bool repeated = false;      // runs over several slabs of streams, whose sums add up
+  bool relu = false;          // accumulate: own[row] = max(0, sum)
+  bool tiled = false;         // the tiled family; see can_be_tiled
+  bool own_in_tiles = false;  // tiled: the sums are left in tiles, where those between blocks were
   bool operator==(const KernelRequest&) const = default;
 };
 
@@ -84,7 +85,8 @@ struct Plan {
   // Several panels: values are read, and their gradients added to, in the table's order. One
   // panel: by value index, and gradients are stored once.
   bool packed_values = false;
-  bool relu = false;  // accumulate: own[row] = max(0, sum), NaN stays NaN
+  bool relu = false;          // accumulate: own[row] = max(0, sum), NaN stays NaN
+  bool own_in_tiles = false;  // tiled: nothing is written to `own`; see KernelArguments::partial
   // The stream is no multiple of the lanes: its last vector is handled apart, overlapping the one
   // before it, so that no access leaves the stream.
   bool tail = false;
