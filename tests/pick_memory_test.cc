@@ -367,7 +367,7 @@ class RememberingLayers : public PicksFolder {
   }
 };
 
-constexpr int kEnoughCalls = 70;
+constexpr int kEnoughCalls = 300;  // of three candidates at most, short and close
 
 TEST_F(RememberingLayers, AFurtherLayerStartsWithTheChoice) {
   Runtime runtime(with_threads(1));

@@ -70,6 +70,15 @@ TEST(Picker, ClosePairsAreSampledLong) {
   EXPECT_EQ(race.picker.chosen(), 0);
 }
 
+TEST(Picker, ShortCallsAreRepeatedMoreOften) {
+  Race clear({1e-6, 2e-6});
+  EXPECT_EQ(clear.run(), 18) << "three warm-ups and six samples of each";
+  EXPECT_EQ(clear.picker.chosen(), 0);
+  Race close({1.02e-6, 1e-6});
+  EXPECT_EQ(close.run(), 192);
+  EXPECT_EQ(close.picker.chosen(), 1);
+}
+
 TEST(Picker, CandidatesRunInTurnWarmUpFirst) {
   Race race({1, 1, 1});
   race.run();

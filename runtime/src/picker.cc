@@ -7,6 +7,11 @@ namespace sparsejit {
 namespace {
 
 constexpr int kWarmUpCalls = 1;
+// Calls shorter than this cost nothing to repeat, and single ones tell little: clocks, caches and
+// branch predictors are as long. So they have more warm-up and three samples for one.
+constexpr double kShortCall = 50e-6;
+constexpr int kShortWarmUpCalls = 3;
+constexpr size_t kShortSamples = 3;
 
 // With so many samples of all, a candidate is dropped beyond these factors.
 struct Rule {
@@ -68,7 +73,10 @@ void Picker::record(int candidate, double seconds) {
   if (chosen_ != kUndecided) return;
   for (Racer& racer : racers_) {
     if (racer.candidate != candidate || racer.dropped) continue;
-    if (++racer.calls > kWarmUpCalls) racer.seconds.push_back(seconds);
+    ++racer.calls;
+    if (racer.calls > (seconds < kShortCall ? kShortWarmUpCalls : kWarmUpCalls)) {
+      racer.seconds.push_back(seconds);
+    }
     decide();
   }
 }
@@ -80,11 +88,12 @@ void Picker::decide() {
   }
   if (left.empty()) return;
   const auto samples = [](const Racer* r) { return r->seconds.size(); };
-  const size_t least = samples(*std::ranges::min_element(left, {}, samples));
+  const size_t taken = samples(*std::ranges::min_element(left, {}, samples));
   const Racer& leader = **std::ranges::min_element(left, {}, &Racer::median);
   size_t remaining = left.size();
-  if (least > 0) {
+  if (taken > 0) {
     for (Racer* racer : left) {
+      const size_t least = racer->median() < kShortCall ? taken / kShortSamples : taken;
       if (racer == &leader || !is_slower(racer->seconds, leader.seconds, least)) continue;
       racer->dropped = true;
       --remaining;
