@@ -153,7 +153,8 @@ int64_t noted_offset(const Emitted& emitted, const CodeNote& note) {
     case NoteKind::paired:
       return kFloatBytes * note.row * plan.pitches.paired;
     case NoteKind::partial:
-      return kFloatBytes * note.row * kTileFloats;
+      return kFloatBytes * kTileFloats *
+             (note.row - plan.part_begin[chunk_at(emitted, note.at).part]);
     case NoteKind::prefetch:
     case NoteKind::loop:
       break;

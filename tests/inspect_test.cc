@@ -17,10 +17,10 @@ using namespace frontend;
 std::string stable_part(const std::string& plan) { return plan.substr(0, plan.find("sizes\n")); }
 
 std::string report_text(const std::shared_ptr<const InspectedLayer>& layer,
-                        const LayerOptions& options, const std::vector<Pass>& passes) {
+                        const InspectRequest& request) {
   std::string text = mask_text(*layer);
   if (layer->conv) text += conv_text(*layer->conv);
-  for (const PassInspection& pass : inspect_passes(layer, options, made_up_machine(), passes)) {
+  for (const PassInspection& pass : inspect_passes(layer, request, made_up_machine())) {
     for (const KernelInspection& kernel : pass.kernels) {
       const ReportOptions all{.max_lines = 0};
       const Listing listing = list_code(kernel, {});
@@ -37,7 +37,7 @@ std::string conv_report(const Mask& mask, const Conv2d& conv, ImageSize image) {
   LayerOptions options;
   options.batch = 2;
   options.image = image;
-  return report_text(layer, options, {Pass::forward, Pass::backward});
+  return report_text(layer, {.options = options, .passes = {Pass::forward, Pass::backward}});
 }
 
 TEST(InspectText, Convolution) {
@@ -48,6 +48,28 @@ TEST(InspectText, Convolution) {
 TEST(InspectText, ConvolutionWithPlanes) {
   const Mask mask = Mask::random({2, 2, 3, 3}, 0.7, 3);
   expect_golden("inspect_conv_stride.txt", conv_report(mask, {.stride = 2, .padding = 1}, {6, 6}));
+}
+
+// Two blocks: sums of the first one wait in tiles.
+TEST(InspectText, Tiles) {
+  const auto layer = std::make_shared<const InspectedLayer>(Mask::random({5, 110}, 0.93, 4));
+  LayerOptions options;
+  options.batch = 40;
+  expect_golden("inspect_tiled.txt",
+                report_text(layer, {.options = options, .passes = {Pass::forward}, .tiled = true}));
+}
+
+TEST(InspectText, TilesNeedStreamsWithoutShifts) {
+  const auto layer = std::make_shared<const InspectedLayer>(Mask::random({5, 11}, 0.5, 4));
+  const auto conv = std::make_shared<const InspectedLayer>(Mask::random({2, 2, 3, 3}, 0.5, 3),
+                                                           Conv2d{}, ImageSize{9, 9});
+  LayerOptions options;
+  options.batch = 15;
+  for (const auto& wrong : {layer, conv}) {
+    if (wrong->conv) options.image = {9, 9};
+    const InspectRequest request{.options = options, .passes = {Pass::forward}, .tiled = true};
+    expect_error([&] { inspect_passes(wrong, request, made_up_machine()); }, {"--tiled"});
+  }
 }
 
 TEST(InspectText, WeightsOfGroupsKeepTheirOwnChannelNumbers) {

@@ -126,6 +126,7 @@ void Operands::begin_chunk(const Chunk& chunk) {
   value_base_ = chunk.value_base;
   const bool tiled = plan_.family == KernelFamily::tiled;
   first_stream_ = tiled ? chunk.block * plan_.block_streams : 0;
+  first_row_ = plan_.part_begin[chunk.part];
 }
 
 void Operands::own(int64_t row, int vector) {

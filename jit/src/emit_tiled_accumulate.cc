@@ -198,7 +198,7 @@ class TiledAccumulateEmitter {
       writer.stamp(begin_[r], operands_.list());
       return;
     }
-    for (int v = 0; v < plan_.vectors; ++v) operands_.partial(row - part_first(), v);
+    for (int v = 0; v < plan_.vectors; ++v) operands_.partial(row, v);
     writer.stamp(resume_[r], operands_.list());
   }
 
@@ -209,7 +209,7 @@ class TiledAccumulateEmitter {
       if (is_last() && !plan_.own_in_tiles) {
         operands_.own(row, v);
       } else {
-        operands_.partial(row - part_first(), v);
+        operands_.partial(row, v);
       }
     }
     writer.stamp(store_[2 * r + (is_last() ? 1 : 0)], operands_.list());

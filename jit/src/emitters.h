@@ -118,12 +118,13 @@ class Operands {
   // The slots of emit_store_sums; `contiguous` is are_contiguous of the same taps.
   void stored_sums(int64_t row, int64_t tap, int count, bool contiguous);
   bool are_contiguous(int64_t tap, int count) const;
-  // Tiled family: `row` counts from the first one of the part.
+  // Tiled family: the sums of a row of the chunk's part.
   void partial(int64_t row, int vector) {
-    add(row * kTileFloats * kFloatBytes + vector_offset(vector), NoteKind::partial, row, -1);
+    const int64_t offset = (row - first_row_) * kTileFloats * kFloatBytes;
+    add(offset + vector_offset(vector), NoteKind::partial, row, -1);
   }
-  void prefetch(int64_t offset) { add(offset, NoteKind::prefetch, 0, -1); }
-  void loop(int64_t distance) { add(distance, NoteKind::loop, 0, -1); }
+  void prefetch(int64_t offset) { add(offset, NoteKind::prefetch, -1, -1); }
+  void loop(int64_t distance) { add(distance, NoteKind::loop, -1, -1); }
   void bias(int64_t row) { add(row * kFloatBytes, NoteKind::bias, row, -1); }
   void gathered(int64_t row, int64_t tap, int vector = 0);
   void own(int64_t row, int vector = 0);
@@ -144,6 +145,7 @@ class Operands {
   const Plan& plan_;
   int64_t value_base_ = 0;
   int64_t first_stream_ = 0;
+  int64_t first_row_ = 0;
   std::vector<SlotOperand> list_;
 };
 

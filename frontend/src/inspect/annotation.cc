@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -62,6 +64,10 @@ std::string row_text(const Access& access, int64_t pitch, const Subject& subject
                      floats_text(access, note.row * pitch, subject.plan));
 }
 
+int64_t row_in_part(int64_t row, const Plan& plan) {
+  return row - *std::prev(std::ranges::upper_bound(plan.part_begin, row));
+}
+
 std::string gathered_text(const Access& access, const Subject& subject) {
   const Tap& tap = subject.tap(access.note.tap);
   const Plan& plan = subject.plan;
@@ -99,8 +105,9 @@ std::string access_text(const Access& access, const Subject& subject) {
     case NoteKind::bias:
       return fmt::format("{}[{}]", array_name(note.kind, subject.side), note.row);
     case NoteKind::partial:
-      return fmt::format("{} of row {} of the part{}", array_name(note.kind, subject.side),
-                         note.row, floats_text(access, note.row * kTileFloats, subject.plan));
+      return fmt::format(
+          "{} of {}{}", array_name(note.kind, subject.side), subject.row_name(note.row),
+          floats_text(access, row_in_part(note.row, subject.plan) * kTileFloats, subject.plan));
     case NoteKind::prefetch:
       return "for the next tile";
     case NoteKind::loop:

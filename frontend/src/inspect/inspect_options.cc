@@ -136,6 +136,8 @@ void add_inspect_options(CLI::App& app, InspectOptions& options) {
       ->capture_default_str();
   app.add_option("--pitch", options.pitch, "floats between features, feature-major only")
       ->check(whole_number(1));
+  app.add_flag("--tiled", options.tiled,
+               "the forward kernel in tiles, whatever the layer would run first");
   app.add_option("--row", options.choice.row, "row to list (default: the first with taps)")
       ->check(whole_number(0));
   app.add_option("--chunk", options.choice.chunk, "chunk to list")->check(whole_number(0));
@@ -158,6 +160,9 @@ void validate_options(const InspectOptions& options) {
   if (options.choice.row && options.choice.chunk) {
     throw_error("inspect: both --row {} and --chunk {} are given, expected one of them",
                 *options.choice.row, *options.choice.chunk);
+  }
+  if (options.tiled && options.pass == "backward") {
+    throw_error("--tiled: --pass backward has no kernels in tiles, expected forward or both");
   }
   if (options.json && *options.json != "-") validate_output_path(*options.json, "--json");
   if (!options.pitch) return;

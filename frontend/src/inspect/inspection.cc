@@ -45,6 +45,27 @@ KernelInspection inspect_kernel(const std::shared_ptr<const InspectedLayer>& lay
   return kernel;
 }
 
+// The plan of the tiled family where the layer has `plan`. Rows that are not used in place are
+// copied from the tiles, those of images packed first.
+Plan in_tiles(const InspectedLayer& layer, const Plan& plan, const LayerOptions& options,
+              const MachineModel& machine) {
+  const TapTable& table = layer.of(Pass::forward);
+  const int64_t pixels = std::max<int64_t>(1, options.image.height * options.image.width);
+  KernelRequest request{.kind = KernelKind::accumulate,
+                        .length = options.batch * pixels,
+                        .pitches = plan.pitches,
+                        .relu = plan.relu,
+                        .tiled = true};
+  request.own_in_tiles = !layer.conv && options.layout == Layout::row_major;
+  if (!can_be_tiled(table, request)) {
+    throw_error(
+        "--tiled: a layer of {} with streams of {} floats, expected one pixel a kernel and "
+        "at least {} floats",
+        to_text(layer.mask.shape()), request.length, kTileFloats);
+  }
+  return plan_kernel(table, request, machine);
+}
+
 int64_t first_row_with_taps(const TapTable& table) {
   for (size_t row = 0; row + 1 < table.row_begin.size(); ++row) {
     if (table.row_begin[row] != table.row_begin[row + 1]) return static_cast<int64_t>(row);
@@ -55,19 +76,20 @@ int64_t first_row_with_taps(const TapTable& table) {
 }  // namespace
 
 std::vector<PassInspection> inspect_passes(const std::shared_ptr<const InspectedLayer>& layer,
-                                           LayerOptions options, const MachineModel& machine,
-                                           const std::vector<Pass>& passes) {
+                                           const InspectRequest& request,
+                                           const MachineModel& machine) {
   MachineModel capable = machine;
   capable.avx2_fma = true;
   RuntimeOptions runtime_options;
   runtime_options.threads = 1;
   runtime_options.machine = std::make_shared<const MachineModel>(capable);
   Runtime runtime(runtime_options);
+  LayerOptions options = request.options;
   options.engine = Engine::native;
   options.runtime = &runtime;
   const std::vector<KernelReport> reports = layer->compile(options).report();
   std::vector<PassInspection> inspections;
-  for (const Pass pass : passes) {
+  for (const Pass pass : request.passes) {
     PassInspection& inspection = inspections.emplace_back();
     inspection.pass = pass;
     for (const KernelReport& report : reports) {
@@ -75,7 +97,9 @@ std::vector<PassInspection> inspect_passes(const std::shared_ptr<const Inspected
       inspection.reason = report.reason;
       if (report.engine != Engine::native) continue;
       for (const Plan& plan : report.plans) {
-        inspection.kernels.push_back(inspect_kernel(layer, report, plan));
+        const bool tiled = request.tiled && pass == Pass::forward;
+        inspection.kernels.push_back(
+            inspect_kernel(layer, report, tiled ? in_tiles(*layer, plan, options, capable) : plan));
       }
     }
   }

@@ -41,10 +41,15 @@ struct PassInspection {
   std::string reason;  // why there are no kernels
 };
 
-// `options` names batch, layout, pitch and image; its engine and runtime are replaced.
+struct InspectRequest {
+  LayerOptions options;  // batch, layout, pitch and image; its engine and runtime are replaced
+  std::vector<Pass> passes;
+  bool tiled = false;  // the forward kernel in tiles, whatever the layer would run first
+};
+
 std::vector<PassInspection> inspect_passes(const std::shared_ptr<const InspectedLayer>& layer,
-                                           LayerOptions options, const MachineModel& machine,
-                                           const std::vector<Pass>& passes);
+                                           const InspectRequest& request,
+                                           const MachineModel& machine);
 
 // What to list: one row or one chunk.
 struct ListingChoice {

@@ -60,7 +60,7 @@ const char* to_text(NoteKind kind);
 struct CodeNote {
   int64_t at = 0;  // byte offset of the 4-byte displacement in KernelCode::bytes
   NoteKind kind = NoteKind::value;
-  int32_t row = 0;
+  int32_t row = 0;   // -1: of no row
   int64_t tap = -1;  // position in the table, -1 when the displacement serves the whole row
 };
 
