@@ -268,14 +268,21 @@ class TiledAccumulateEmitter {
     int64_t offset;
   };
 
-  // One a stream of the block and, where the sums are complete, one a row.
+  // One a stream that the chunk reads and, where the sums are complete, one a row.
   void list_prefetches() {
     prefetches_.clear();
     emitted_prefetches_ = 0;
-    const int64_t first = chunk_->block * plan_.block_streams;
-    const int64_t streams = std::min(plan_.block_streams, table_.streams - first);
-    for (int64_t s = 0; s < streams; ++s) {
-      prefetches_.push_back({false, (plan_.block_streams + s) * kTileBytes});
+    std::vector<bool> reads(static_cast<size_t>(plan_.block_streams), false);
+    for (int64_t row = part_first(); row < plan_.part_begin[chunk_->part + 1]; ++row) {
+      const TapRange taps = block_range(table_, plan_, row, chunk_->block);
+      for (int64_t i = taps.begin; i < taps.end; ++i) {
+        const int64_t stream = table_.taps[i].stream - chunk_->block * plan_.block_streams;
+        reads[static_cast<size_t>(stream)] = true;
+      }
+    }
+    for (int64_t s = 0; s < plan_.block_streams; ++s) {
+      if (reads[static_cast<size_t>(s)])
+        prefetches_.push_back({false, (plan_.block_streams + s) * kTileBytes});
     }
     if (!is_last() || plan_.own_in_tiles) return;
     for (int64_t row = part_first(); row < plan_.part_begin[chunk_->part + 1]; ++row) {

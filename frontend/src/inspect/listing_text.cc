@@ -67,7 +67,7 @@ std::string row_title(int64_t row, const std::vector<Instruction>& instructions)
   int64_t first = row;
   int64_t last = row;
   for (const Instruction& instruction : instructions) {
-    if (!instruction.note) continue;
+    if (!instruction.note || instruction.note->row < 0) continue;
     first = std::min<int64_t>(first, instruction.note->row);
     last = std::max<int64_t>(last, instruction.note->row);
   }
