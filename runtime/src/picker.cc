@@ -2,6 +2,7 @@
 #include "picker.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace sparsejit {
 namespace {
@@ -62,11 +63,14 @@ void Picker::enter(std::span<const int> candidates) {
 }
 
 int Picker::next() const {
-  const Racer* next = nullptr;
+  int next = kUndecided;
+  int calls = std::numeric_limits<int>::max();
   for (const Racer& racer : racers_) {
-    if (!racer.dropped && (next == nullptr || racer.calls < next->calls)) next = &racer;
+    if (racer.dropped || racer.calls >= calls) continue;
+    calls = racer.calls;
+    next = racer.candidate;
   }
-  return next->candidate;
+  return next;
 }
 
 void Picker::record(int candidate, double seconds) {

@@ -19,8 +19,8 @@ constexpr double kFarSlowerCode = 1.25;
 
 }  // namespace
 
-Variant::Variant(LayerContext& layer, const PassShape& shape, Slabs slabs)
-    : layer_(layer), shape_(shape), slabs_(std::move(slabs)), candidates_(make_candidates(layer)) {}
+Variant::Variant(LayerContext& layer, const PassShape& shape, const Slabs& slabs)
+    : layer_(layer), shape_(shape), slabs_(slabs), candidates_(make_candidates(layer)) {}
 
 int Variant::choose(const LoweredLayerPtr& lowered) {
   const CandidateTarget wanted = target(lowered);

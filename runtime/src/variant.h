@@ -24,7 +24,7 @@ namespace sparsejit {
 
 class Variant {
  public:
-  Variant(LayerContext& layer, const PassShape& shape, Slabs slabs);
+  Variant(LayerContext& layer, const PassShape& shape, const Slabs& slabs);
 
   const PassShape& shape() const { return shape_; }
   const Slabs& slabs() const { return slabs_; }
