@@ -37,6 +37,9 @@ nb::dict machine_of(const Runtime& runtime) {
   return result;
 }
 
+// A model has many layers: BERT-base at 95% takes 470 MiB of code.
+constexpr int64_t kCodeBudgetBytes = int64_t{1} << 30;
+
 }  // namespace
 
 void bind_runtime(nb::module_& module) {
@@ -46,6 +49,7 @@ void bind_runtime(nb::module_& module) {
           [](Runtime* self, int threads) {
             RuntimeOptions options;
             options.threads = threads;
+            options.code_budget_bytes = kCodeBudgetBytes;
             options.log = keep_log_line;
             new (self) Runtime(options);
           },
