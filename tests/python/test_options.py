@@ -15,6 +15,14 @@ from sparsejit import CompileOptions, SparseConv2d, SparseLinear
 from sparsejit.masks import random_mask
 
 _seeds = count(1)
+_batches = count(1)
+
+
+@pytest.fixture(autouse=True)
+def batches_of_its_own():
+    """The runtime remembers what was picked for a batch: each test has another one."""
+    number = next(_batches)
+    INPUTS.update(linear=(64 + 8 * number, 256), conv=(3 + number, 32, 14, 14))
 
 
 def new_mask(*shape):
@@ -28,7 +36,7 @@ MAKERS = {
         32, 32, 3, padding=1, mask=new_mask(32, 32, 3, 3), **options
     ),
 }
-INPUTS = {"linear": (64, 256), "conv": (4, 32, 14, 14)}
+INPUTS = {}
 OTHERS = {"compile": "background", "expected_calls": 3, "deterministic": True}
 kinds = pytest.mark.parametrize("kind", MAKERS)
 
@@ -60,7 +68,9 @@ def test_code_made_in_the_background_gives_the_same_bits(kind):
     layer = MAKERS[kind](compile="background")
     results = [*run_until_compiled(layer, kind), *(run(layer, kind) for _ in range(8))]
     expected = run(type(layer).from_dense(layer.to_dense(), layer.mask), kind)
-    assert all(entry["code_bytes"] > 0 for entry in layer.report()), layer.explain()
+    # Code that lost against the interpreter is let go.
+    for entry in layer.report():
+        assert entry["code_bytes"] > 0 or entry["native_seconds"] > 0, layer.explain()
     for result in results:
         for got, want in zip(result, expected):
             assert torch.equal(got, want)
