@@ -116,6 +116,14 @@ Xbyak::Address GatheredStream::vector(StencilBuilder& builder, int vector) const
   return builder.as().ptr[kSource + static_cast<size_t>(unrolled_vector_offset(plan_, vector))];
 }
 
+Stencil make_biased_sums(int first, int vectors) {
+  StencilBuilder builder;
+  auto& as = builder.as();
+  as.vbroadcastss(Xbyak::Ymm(first), builder.slot(registers::kBias));
+  for (int v = 1; v < vectors; ++v) as.vmovaps(Xbyak::Ymm(first + v), Xbyak::Ymm(first));
+  return builder.finish();
+}
+
 void Operands::gathered(int64_t row, int64_t tap, int vector) {
   const Tap& t = table_.taps[tap];
   const int64_t floats = (t.stream - first_stream_) * plan_.pitches.gathered + t.shift;

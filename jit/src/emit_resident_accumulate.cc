@@ -44,7 +44,7 @@ class ResidentAccumulateEmitter {
         gathered_(plan),
         load_shared_(make_load_shared()) {
     for (int row = 0; row < plan.rows_per_group; ++row) {
-      begin_.push_back(make_begin(row));
+      begin_.push_back(make_biased_sums(row * plan.vectors, plan.vectors));
       direct_.push_back(make_tap(row, false));
       shared_.push_back(make_tap(row, true));
       store_.push_back(make_store(row));
@@ -62,15 +62,6 @@ class ResidentAccumulateEmitter {
  private:
   Ymm accumulator(int row, int vector) const { return Ymm(row * plan_.vectors + vector); }
   Ymm shared(int vector) const { return accumulator(plan_.rows_per_group, vector); }
-
-  Stencil make_begin(int row) const {
-    StencilBuilder builder;
-    builder.as().vbroadcastss(accumulator(row, 0), builder.slot(kBias));
-    for (int v = 1; v < plan_.vectors; ++v) {
-      builder.as().vmovaps(accumulator(row, v), accumulator(row, 0));
-    }
-    return builder.finish();
-  }
 
   Stencil make_load_shared() const {
     StencilBuilder builder;

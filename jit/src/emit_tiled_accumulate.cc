@@ -55,7 +55,7 @@ class TiledAccumulateEmitter {
         loop_end_(make_loop_end()),
         seen_(plan.rows_per_group) {
     for (int row = 0; row < plan.rows_per_group; ++row) {
-      begin_.push_back(make_begin(row));
+      begin_.push_back(make_biased_sums(row * plan.vectors, plan.vectors));
       resume_.push_back(make_resume(row));
       load_values_.push_back(make_load_values(row));
       for (int lane = -1; lane < plan.taps_per_group; ++lane) {
@@ -90,15 +90,6 @@ class TiledAccumulateEmitter {
   Ymm accumulator(int row, int vector) const { return Ymm(row * plan_.vectors + vector); }
   Ymm shared(int vector) const { return accumulator(plan_.rows_per_group, vector); }
   Ymm values(int row) const { return Ymm(shared(plan_.vectors).getIdx() + row); }
-
-  Stencil make_begin(int row) const {
-    StencilBuilder builder;
-    builder.as().vbroadcastss(accumulator(row, 0), builder.slot(kBias));
-    for (int v = 1; v < plan_.vectors; ++v) {
-      builder.as().vmovaps(accumulator(row, v), accumulator(row, 0));
-    }
-    return builder.finish();
-  }
 
   Stencil make_resume(int row) const {
     StencilBuilder builder;

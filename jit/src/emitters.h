@@ -83,6 +83,11 @@ class GatheredStream {
 // ends, or in a tile.
 int64_t unrolled_vector_offset(const Plan& plan, int vector);
 
+// Sums that begin with the bias of their row, in `vectors` registers from `first` on.
+//
+//     vbroadcastss ymm0, [r8 + slot]      vmovaps ymm1, ymm0
+Stencil make_biased_sums(int first, int vectors);
+
 // What the own stream of a row holds when a group of its taps begins: nothing yet, sums of earlier
 // groups, or sums of an earlier block of the plan. It matters for the tail: after an earlier group
 // its vector is still in a register, and reading back a store that has just crossed a cache line

@@ -8,6 +8,7 @@
 
 #include "plan_parts.h"
 #include "sparsejit/error.h"
+#include "whole_numbers.h"
 
 namespace sparsejit {
 namespace {
@@ -66,9 +67,6 @@ constexpr int64_t kTiledTapBytes = 27;
 constexpr int64_t kMaxTiledParts = 512;
 // Part of L2 that the sums of the rows of a part may fill between blocks.
 constexpr int64_t kPartialShareOfL2 = 2;
-
-int64_t round_down(int64_t value, int64_t step) { return value / step * step; }
-int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 // Largest number of interleaved rows whose accumulators, one shared source and one value fit.
 int resident_rows(const VectorIsa& isa, int vectors) {

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "whole_numbers.h"
+
 namespace sparsejit {
 namespace {
 
 // A row costs about as much as this many taps beside its own.
 constexpr int64_t kRowCostInTaps = 2;
-
-// `by` may be as large as there is.
-int64_t divide_up(int64_t value, int64_t by) { return value / by + (value % by == 0 ? 0 : 1); }
 
 int64_t cost_before(const TapTable& table, int64_t row) {
   return table.row_begin[row] + kRowCostInTaps * row;
