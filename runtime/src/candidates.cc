@@ -98,6 +98,38 @@ bool is_allowed(const CandidateKind& kind, const LayerContext& layer) {
   return layer.linear && layer.runtime->options.sgemm && !options.deterministic;
 }
 
+// Adds the streams that a step copies to and from layouts of its own.
+void add_copies(const LoweredLayer& lowered, const StepRequest& wanted, PassWork& work) {
+  const InPlace in_place = wanted.step.in_place();
+  const KernelKind kind = wanted.step.kind;
+  const int64_t gathered = lowered.gathered_streams(wanted.step.side);
+  const int64_t own = lowered.own_streams(wanted.step.side);
+  if (wanted.request.tiled) {
+    work.copied_streams += gathered;
+  } else if (!in_place.gathered) {
+    work.packed_streams += gathered;
+  }
+  if (wanted.request.own_in_tiles) {
+    work.copied_streams += own;
+  } else if (kind != KernelKind::products && !in_place.own) {
+    work.packed_streams += own;
+  }
+  if (kind != KernelKind::accumulate && !in_place.paired) work.packed_streams += own;
+}
+
+// Sizes only: what a BLAS takes does not depend on the mask.
+PassCost predict_dense(const CandidateTarget& target) {
+  const Mask& mask = target.lowered->spec.mask;
+  const PassShape& shape = target.shape;
+  const bool forward = shape.pass == Pass::forward;
+  return predict_dense({.rows = mask.rows(),
+                        .cols = mask.cols(),
+                        .batch = shape.images,
+                        .with_weight = forward || shape.want_dx,
+                        .with_gradient = !forward && shape.want_d_values},
+                       target.layer.runtime->machine);
+}
+
 }  // namespace
 
 std::vector<Candidate> make_candidates(const LayerContext& layer) {
@@ -132,42 +164,9 @@ std::vector<StepRequest> step_requests(const CandidateTarget& target, const Cand
   return requests;
 }
 
-namespace {
-
-// Adds the streams that a step copies to and from layouts of its own.
-void add_copies(const LoweredLayer& lowered, const StepRequest& wanted, PassWork& work) {
-  const InPlace in_place = wanted.step.in_place();
-  const KernelKind kind = wanted.step.kind;
-  const int64_t gathered = lowered.gathered_streams(wanted.step.side);
-  const int64_t own = lowered.own_streams(wanted.step.side);
-  if (wanted.request.tiled) {
-    work.copied_streams += gathered;
-  } else if (!in_place.gathered) {
-    work.packed_streams += gathered;
-  }
-  if (wanted.request.own_in_tiles) {
-    work.copied_streams += own;
-  } else if (kind != KernelKind::products && !in_place.own) {
-    work.packed_streams += own;
-  }
-  if (kind != KernelKind::accumulate && !in_place.paired) work.packed_streams += own;
-}
-
-}  // namespace
-
 PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
   const MachineModel& machine = target.layer.runtime->machine;
-  if (candidate.kind.engine == Engine::dense) {
-    const Mask& mask = target.lowered->spec.mask;
-    const PassShape& shape = target.shape;
-    const bool forward = shape.pass == Pass::forward;
-    return predict_dense({.rows = mask.rows(),
-                          .cols = mask.cols(),
-                          .batch = shape.images,
-                          .with_weight = forward || shape.want_dx,
-                          .with_gradient = !forward && shape.want_d_values},
-                         machine);
-  }
+  if (candidate.kind.engine == Engine::dense) return predict_dense(target);
   std::vector<Plan> plans;
   PassWork work{.plans = {},
                 .floats = target.slabs.total(),

@@ -48,12 +48,12 @@ void scatter_rows(const float* from, int64_t rows, float* to, const TileTarget& 
 
 TiledPanel::TiledPanel(const PanelKernel& kernel, int64_t streams, int64_t longest, int threads,
                        ScratchPool& scratch)
-    : kernel_(kernel), plan_(kernel.plan()) {
+    : kernel_(kernel), plan_(kernel.plan()), sums_tile_(plan_.most_rows() * kTileFloats) {
   const int64_t tile = tiles_of(longest) * kTileFloats;
   if (streams > 0) tiles_ = scratch.take(plan_.blocks * plan_.block_streams * tile);
   const bool keeps_sums = plan_.blocks > 1 || plan_.own_in_tiles;
   for (int i = 0; keeps_sums && i < threads; ++i) {
-    partial_.push_back(scratch.take(plan_.most_rows() * tile));
+    partial_.push_back(scratch.take(tiles_of(longest) * sums_tile_));
   }
 }
 
@@ -113,7 +113,7 @@ void TiledPanel::run_part(PanelOperands operands, int32_t part, int64_t length,
     if (whole * kTileFloats == length) continue;
     operands.gathered = tiles + whole * plan_.block_streams * kTileFloats;
     if (own != nullptr) operands.own = own + length - kTileFloats;
-    if (partial != nullptr) operands.partial = partial + whole * plan_.most_rows() * kTileFloats;
+    if (partial != nullptr) operands.partial = partial + whole * sums_tile_;
     kernel_.run(operands, block, part, part + 1, kTileFloats);
   }
 }
@@ -123,7 +123,7 @@ void TiledPanel::unpack_part(const float* tiles, const TileTarget& target, int32
   const int64_t first = plan_.part_begin[part];
   const int64_t rows = plan_.part_begin[part + 1] - first;
   for (int64_t tile = 0; tile < tiles_of(length); ++tile) {
-    const float* from = tiles + tile * plan_.most_rows() * kTileFloats;
+    const float* from = tiles + tile * sums_tile_;
     const int64_t at = std::min(tile * kTileFloats, length - kTileFloats);
     float* to = target.data + first * target.stream_stride + at * target.float_stride;
     if (target.stream_stride == 1) {

@@ -50,6 +50,7 @@ class TiledPanel {
 
   const PanelKernel& kernel_;
   const Plan& plan_;
+  const int64_t sums_tile_;  // floats of a tile of the sums of a part
   ScratchPool::Buffer tiles_;
   std::vector<ScratchPool::Buffer> partial_;  // by thread; empty where nothing is kept in tiles
 };
