@@ -9,8 +9,6 @@
 namespace sparsejit::test {
 namespace {
 
-constexpr int kEnoughCalls = 300;  // of three candidates at most, short and close
-
 class Candidates : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -70,7 +68,7 @@ TEST_F(Candidates, ExplainShowsTimesAndWhyTheWinnerWon) {
   run_layer(layer, c);
   EXPECT_NE(layer.explain().find("(still measuring)"), std::string::npos) << layer.explain();
   for (const KernelReport& report : layer.report()) EXPECT_TRUE(report.measuring);
-  for (int call = 0; call < kEnoughCalls; ++call) run_layer(layer, c);
+  for (int call = 0; call < kCallsToPick; ++call) run_layer(layer, c);
   const std::string text = layer.explain();
   for (const char* words :
        {"candidate", "predicted us", "measured us", "  native ", "  interpreted ", "runs\n"}) {
@@ -93,7 +91,7 @@ TEST_F(Candidates, ThoseThatLostLetGoOfTheirCode) {
   const Layer layer = forced_layer(c.mask, Engine::automatic, runtime);
   run_layer(layer, c);
   for (const KernelReport& report : layer.report()) EXPECT_GT(report.code_bytes, 0);
-  for (int call = 0; call < kEnoughCalls; ++call) run_layer(layer, c);
+  for (int call = 0; call < kCallsToPick; ++call) run_layer(layer, c);
   for (const KernelReport& report : layer.report()) {
     EXPECT_EQ(report.code_bytes > 0, report.engine == Engine::native) << layer.explain();
   }

@@ -46,14 +46,12 @@ class DenseEngine : public ::testing::Test {
   int products_ = 0;
 };
 
-constexpr int kEnoughCalls = 400;  // of four candidates at most, short and close
-
 LayerCase half_dense() { return {.mask = Mask::random({48, 40}, 0.3, 1), .batch = 64}; }
 
 TEST_F(DenseEngine, IsACandidateOfAutomaticLinearLayers) {
   Runtime runtime(counting());
   const Layer layer = forced_layer(half_dense().mask, Engine::automatic, runtime);
-  for (int call = 0; call < kEnoughCalls; ++call) {
+  for (int call = 0; call < kCallsToPick; ++call) {
     expect_matches_reference(half_dense(), run_layer(layer, half_dense()));
   }
   EXPECT_GT(products_, 0);
@@ -73,7 +71,7 @@ TEST_F(DenseEngine, RunsWhereItIsTheFastest) {
   Runtime runtime(options);
   const LayerCase c = {.mask = Mask::random({200, 200}, 0.0, 1), .batch = 200};
   const Layer layer = forced_layer(c.mask, Engine::automatic, runtime);
-  for (int call = 0; call < kEnoughCalls; ++call) run_layer(layer, c);
+  for (int call = 0; call < kCallsToPick; ++call) run_layer(layer, c);
   for (const KernelReport& report : layer.report()) {
     EXPECT_EQ(report.engine, Engine::dense) << layer.explain();
     EXPECT_EQ(report.reason.find("measured"), 0U) << report.reason;
@@ -87,9 +85,9 @@ TEST_F(DenseEngine, IsDroppedWhereItIsSlow) {
   if (kSanitized) GTEST_SKIP() << "what is fast with a sanitizer is not fast without";
   Runtime runtime(counting(5e-3));
   const Layer layer = forced_layer(half_dense().mask, Engine::automatic, runtime);
-  for (int call = 0; call < kEnoughCalls; ++call) run_layer(layer, half_dense());
+  for (int call = 0; call < kCallsToPick; ++call) run_layer(layer, half_dense());
   EXPECT_GE(products_, 5 * 3) << "five calls until the short ones have two samples, both passes";
-  EXPECT_LT(products_, kEnoughCalls) << "of three times as many";
+  EXPECT_LT(products_, kCallsToPick) << "of three times as many";
   for (const KernelReport& report : layer.report()) EXPECT_NE(report.engine, Engine::dense);
 }
 

@@ -51,6 +51,9 @@ struct LayerRun {
   LayerOutputs outputs;
 };
 
+// Calls after which an automatic layer has picked: of four candidates at most, short and close.
+inline constexpr int kCallsToPick = 400;
+
 LayerInputs random_inputs(const Mask& mask, int64_t batch, bool with_bias, uint64_t seed);
 LayerRun run_layer(const Layer& layer, const LayerCase& layer_case);
 
