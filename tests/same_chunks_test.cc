@@ -88,6 +88,22 @@ TEST(SameChunks, TiledChunksThatAreSaidToBeTheSameAre) {
   }
 }
 
+// The last row has two weights in each of two blocks, and loses those of the second: the load that
+// fetched all four for the first block would now read beyond the values.
+TEST(SameChunks, TiledChunksLookAtTheWeightsThatTheirLoadsReach) {
+  std::vector<uint8_t> dense(size_t{4} * 200, 0);
+  for (const size_t column : {0, 1, 150, 151}) dense[size_t{3} * 200 + column] = 1;
+  const KernelRequest request = make_tiled_request(64);
+  const Compiled before = compile(lower_linear(Mask::from_dense(dense, {4, 200})), request);
+  for (const size_t column : {150, 151}) dense[size_t{3} * 200 + column] = 0;
+  const Compiled now =
+      compile(lower_linear(Mask::from_dense(dense, {4, 200})), request, &before.plan);
+  ASSERT_EQ(now.plan.blocks, 2);
+  ASSERT_EQ(now.plan.part_begin, before.plan.part_begin);
+  EXPECT_NE(before.chunk(0), now.chunk(0));
+  EXPECT_FALSE(same_chunks({before.table, before.plan}, {now.table, now.plan})[0]);
+}
+
 TEST(SameChunks, OtherGeometryIsNothingInCommon) {
   const Compiled a = compile(lower_linear(kMask), make_request(KernelKind::accumulate, 104));
   const Compiled b = compile(lower_linear(kMask), make_request(KernelKind::accumulate, 100));
