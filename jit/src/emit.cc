@@ -13,6 +13,10 @@ namespace {
 ChunkEmitter make_emitter(const TapTable& table, const Plan& plan) {
   const bool accumulate = plan.kind == KernelKind::accumulate;
   if (plan.family == KernelFamily::tiled) return make_tiled_accumulate_emitter(table, plan);
+  if (plan.family == KernelFamily::table) {
+    return accumulate ? make_table_accumulate_emitter(table, plan)
+                      : make_table_sums_emitter(table, plan);
+  }
   if (plan.family == KernelFamily::stream) {
     return accumulate ? make_stream_accumulate_emitter(table, plan)
                       : make_stream_products_emitter(table, plan);
@@ -42,7 +46,7 @@ Stencil make_entry(const Plan& plan) {
   load(kPaired, tiled ? offsetof(KernelArguments, partial) : offsetof(KernelArguments, paired));
   load(kValues, offsetof(KernelArguments, values));
   load(kBias, offsetof(KernelArguments, start_or_d_values));
-  if (plan.tail) {
+  if (plan.tail && plan.family != KernelFamily::table) {
     load(kTail, offsetof(KernelArguments, tail_offset));
     load(kTailMask, offsetof(KernelArguments, tail_mask));
   }
@@ -100,8 +104,9 @@ const char* to_text(NoteKind kind) {
 }
 
 int64_t unrolled_vector_offset(const Plan& plan, int vector) {
-  const bool resident = plan.family == KernelFamily::resident;
-  if (resident && vector == plan.vectors - 1) return plan.panel * kFloatBytes - kVectorBytes;
+  const bool whole =
+      plan.family == KernelFamily::resident || plan.family == KernelFamily::table;
+  if (whole && vector == plan.vectors - 1) return plan.panel * kFloatBytes - kVectorBytes;
   return int64_t{vector} * kVectorBytes;
 }
 
@@ -208,10 +213,12 @@ EmitResult emit_kernel(const TapTable& table, const Plan& plan, const EmitOption
   const ChunkEmitter emit_chunk = make_emitter(table, plan);
   for (size_t i = 0; i < plan.chunks.size(); ++i) {
     writer.begin_chunk();
-    if (options.only != nullptr && !(*options.only)[i]) continue;
-    writer.stamp(entry, {});
-    emit_chunk(writer, plan.chunks[i]);
-    writer.stamp(exit, {});
+    if (options.only == nullptr || (*options.only)[i]) {
+      writer.stamp(entry, {});
+      emit_chunk(writer, plan.chunks[i]);
+      writer.stamp(exit, {});
+    }
+    writer.end_chunk();
   }
   writer.end_chunks();
   if (!writer.fits()) {

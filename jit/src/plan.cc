@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "plan_parts.h"
+#include "plan_table.h"
 #include "sparsejit/error.h"
 #include "whole_numbers.h"
 
@@ -142,6 +143,7 @@ int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
     if (plan.kind == KernelKind::accumulate) return taps * (9 + gathered) + 13 * vectors + 9;
     return taps * (gathered + 13) + 8 * vectors + 20;
   }
+  if (plan.family == KernelFamily::table) return table_row_bytes(plan, taps);
   if (plan.family == KernelFamily::tiled) return taps * kTiledTapBytes + 18 * vectors + 9;
   const int64_t groups = std::max<int64_t>(1, divide_up(taps, plan.taps_per_group));
   const PieceBytes bytes = stream_bytes(plan.kind);
@@ -165,6 +167,7 @@ void plan_chunks(Plan& plan, const TapTable& table) {
         }
       }
       plan.code_bytes_estimate += kChunkOverhead;
+      if (plan.family == KernelFamily::table) plan.code_bytes_estimate += table_code_bytes(plan);
       plan.chunks.push_back(chunk);
     }
   }
@@ -209,6 +212,7 @@ void plan_tiled(Plan& plan, const TapTable& table, bool own_in_tiles, const Mach
 }
 
 PartLimits part_limits(const Plan& plan, const MachineModel& machine) {
+  if (plan.family == KernelFamily::table) return table_part_limits();
   PartLimits limits{.max_parts = kMaxParts, .min_taps = kMinTapsPerPart};
   if (plan.family != KernelFamily::tiled) return limits;
   const auto row_bytes = plan.panel * static_cast<int64_t>(sizeof(float));
@@ -221,6 +225,7 @@ PartLimits part_limits(const Plan& plan, const MachineModel& machine) {
 
 KernelFamily family_of(const KernelRequest& request, const MachineModel& machine) {
   if (request.tiled) return KernelFamily::tiled;
+  if (request.table) return KernelFamily::table;
   return is_resident(request, machine) ? KernelFamily::resident : KernelFamily::stream;
 }
 
@@ -232,6 +237,11 @@ int64_t Plan::most_rows() const {
     most = std::max(most, part_begin[part + 1] - part_begin[part]);
   }
   return most;
+}
+
+bool can_use_table(const KernelRequest& request, const MachineModel& machine) {
+  return !sums_in_pieces(request, machine) &&
+         request.length <= int64_t{kMaxResidentVectors} * machine.isa.lanes;
 }
 
 bool can_be_tiled(const TapTable& table, const KernelRequest& request) {
@@ -277,7 +287,7 @@ KernelRequest canonical_request(const KernelRequest& request, const MachineModel
     canonical.pitches.gathered = 0;
     return canonical;
   }
-  if (is_resident(request, machine)) return canonical;
+  if (request.table || is_resident(request, machine)) return canonical;
   canonical.length = (kMaxResidentVectors + 1) * lanes;
   if (request.length % lanes != 0) ++canonical.length;
   return canonical;
@@ -301,6 +311,10 @@ Plan plan_kernel(const TapTable& table, const KernelRequest& request, const Mach
     case KernelFamily::tiled:
       SPARSEJIT_CHECK(can_be_tiled(table, request), ==, true);
       plan_tiled(plan, table, request.own_in_tiles, machine);
+      break;
+    case KernelFamily::table:
+      SPARSEJIT_CHECK(can_use_table(request, machine), ==, true);
+      plan_table(plan, request, table, machine);
       break;
   }
   plan_pitches(plan, request);

@@ -29,6 +29,8 @@ const char* to_text(KernelFamily family) {
       return "resident";
     case KernelFamily::tiled:
       return "tiled";
+    case KernelFamily::table:
+      return "table";
   }
   return "?";
 }
@@ -48,6 +50,11 @@ std::string to_text(const Plan& plan) {
     fmt::format_to(out, "  tiles of {} floats, rows a group {}, a part at most {}\n", kTileFloats,
                    plan.rows_per_group, plan.most_rows());
     if (plan.own_in_tiles) text += "  results stay in tiles\n";
+  }
+  if (plan.family == KernelFamily::table) {
+    fmt::format_to(out, "  vectors {}, rows a group {}\n", plan.vectors, plan.rows_per_group);
+    fmt::format_to(out, "  the table names {}\n",
+                   plan.names_values ? "streams and values" : "streams");
   }
   if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
   if (plan.relu) text += "  ReLU: negative sums become 0\n";

@@ -21,6 +21,10 @@ Xbyak::Address StencilBuilder::slot(const Xbyak::RegExp& base) {
   return generator_.ptr[base + static_cast<size_t>(placeholder(slots_++))];
 }
 
+Xbyak::Address StencilBuilder::data_slot() {
+  return generator_.ptr[Xbyak::util::rip + placeholder(slots_++)];
+}
+
 void StencilBuilder::jump_if_greater() {
   Xbyak::Label anywhere;
   generator_.L(anywhere);
@@ -46,31 +50,58 @@ Stencil StencilBuilder::finish() const {
   return stencil;
 }
 
-void CodeWriter::begin_chunk() {
+void CodeWriter::align() {
   const auto size = static_cast<int64_t>(code_.bytes.size());
   code_.bytes.resize((size + kCacheLine - 1) / kCacheLine * kCacheLine, kTrap);
-  code_.chunk_begin.push_back(static_cast<int64_t>(code_.bytes.size()));
+}
+
+void CodeWriter::begin_chunk() {
+  align();
+  code_.chunk_begin.push_back(position());
+}
+
+void CodeWriter::end_chunk() {
+  align();
+  code_.code_end.push_back(position());
+  if (data_ == nullptr) return;
+  const auto words = data_->words();
+  const int64_t begin = position();
+  for (const int64_t at : data_slots_) {
+    put(at, {.offset = begin - at - ChunkData::kWordBytes}, false);
+  }
+  code_.bytes.resize(begin + data_->size() * ChunkData::kWordBytes);
+  for (size_t i = 0; i < words.size(); ++i) {
+    put(begin + static_cast<int64_t>(i) * ChunkData::kWordBytes, words[i],
+        ChunkData::has_note(words[i]));
+  }
+  data_ = nullptr;
+  data_slots_.clear();
+}
+
+void CodeWriter::stamp_with_data(const Stencil& stencil, const ChunkData& data) {
+  const int64_t start = position();
+  code_.bytes.insert(code_.bytes.end(), stencil.bytes.begin(), stencil.bytes.end());
+  for (const uint32_t slot : stencil.slots) data_slots_.push_back(start + slot);
+  data_ = &data;
+}
+
+void CodeWriter::put(int64_t at, const SlotOperand& operand, bool note) {
+  const auto word = static_cast<int32_t>(operand.offset);
+  if (word != operand.offset) {
+    fits_ = false;
+    bad_offset_ = operand.offset;
+  }
+  std::memcpy(&code_.bytes[at], &word, sizeof(word));
+  if (!options_.notes || !note) return;
+  code_.notes.push_back(
+      {.at = at, .kind = operand.kind, .row = operand.row, .tap = operand.tap});
 }
 
 void CodeWriter::stamp(const Stencil& stencil, std::span<const SlotOperand> operands) {
   SPARSEJIT_CHECK(operands.size(), ==, stencil.slots.size());
-  const size_t start = code_.bytes.size();
+  const int64_t start = position();
   code_.bytes.insert(code_.bytes.end(), stencil.bytes.begin(), stencil.bytes.end());
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const SlotOperand& operand = operands[i];
-    const auto displacement = static_cast<int32_t>(operand.offset);
-    if (displacement != operand.offset) {
-      fits_ = false;
-      bad_offset_ = operand.offset;
-    }
-    std::memcpy(&code_.bytes[start + stencil.slots[i]], &displacement, sizeof(displacement));
-    if (options_.notes) {
-      code_.notes.push_back({.at = static_cast<int64_t>(start + stencil.slots[i]),
-                             .kind = operand.kind,
-                             .row = operand.row,
-                             .tap = operand.tap});
-    }
-  }
+  for (size_t i = 0; i < operands.size(); ++i) put(start + stencil.slots[i], operands[i], true);
 }
 
 }  // namespace sparsejit

@@ -12,6 +12,7 @@ namespace {
 // In the order in which they are tried.
 std::vector<CandidateKind> candidate_kinds() {
   return {{.name = "native", .engine = Engine::native, .style = {}},
+          {.name = "native table", .engine = Engine::native, .style = {.table = true}},
           {.name = "native tiled", .engine = Engine::native, .style = {.tiled = true}},
           {.name = "dense", .engine = Engine::dense, .style = {}},
           {.name = "interpreted", .engine = Engine::interpreted, .style = {.interpreted = true}}};
@@ -145,7 +146,9 @@ std::vector<Candidate> make_candidates(const LayerContext& layer) {
 }
 
 bool is_possible(const CandidateTarget& target, const Candidate& candidate) {
-  return !candidate.kind.style.tiled || can_tile(target.geometry());
+  const StepStyle& style = candidate.kind.style;
+  if (style.table) return can_use_table(target.geometry(), target.layer.runtime->machine);
+  return !style.tiled || can_tile(target.geometry());
 }
 
 std::vector<StepRequest> step_requests(const CandidateTarget& target, const Candidate& candidate) {

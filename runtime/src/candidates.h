@@ -2,6 +2,7 @@
 //
 //     name          engine       steps                         code to generate
 //     native        native       pass_steps({})                yes
+//     native table  native       pass_steps({.table})          yes; only where can_use_table
 //     native tiled  native       pass_steps({.tiled})          yes; only where can_tile
 //     dense         dense        none: dense_engine.h          no; where the runtime has an sgemm
 //     interpreted   interpreted  pass_steps({.interpreted})    no; always there, always last

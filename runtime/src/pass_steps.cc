@@ -11,7 +11,7 @@ namespace sparsejit {
 namespace {
 
 constexpr int64_t kLanes = 8;
-// Longest stream, in vectors, for which generated code takes the backward pass in two steps.
+// Longest stream, in vectors, for which unrolled code takes the backward pass in two steps.
 constexpr int64_t kMaxSplitVectors = 5;
 
 Step make_step(KernelKind kind, Pass side, const TensorPitches& t) {
@@ -79,6 +79,14 @@ bool can_tile(const PassGeometry& geometry) {
   return true;
 }
 
+bool can_use_table(const PassGeometry& geometry, const MachineModel& machine) {
+  const StepStyle style{.table = true};
+  const std::vector<Step> steps = pass_steps(geometry, style);
+  return std::ranges::all_of(steps, [&](const Step& step) {
+    return can_use_table(step_request(geometry, step, style, false), machine);
+  });
+}
+
 std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& style) {
   const PassShape& shape = geometry.shape;
   const TensorPitches& t = shape.direct;
@@ -86,7 +94,7 @@ std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& styl
   if (!shape.want_d_values) return {make_step(KernelKind::accumulate, Pass::backward, t)};
   const Step products = make_step(KernelKind::products, Pass::forward, t);
   if (!shape.want_dx) return {products};
-  const bool split = !style.interpreted && !has_shifts(geometry) &&
+  const bool split = !style.interpreted && !style.table && !has_shifts(geometry) &&
                      geometry.slabs.longest() <= kMaxSplitVectors * kLanes;
   if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
   return {make_step(KernelKind::fused, Pass::backward, t)};
@@ -103,7 +111,8 @@ KernelRequest step_request(const PassGeometry& geometry, const Step& step, const
                         .interpreted = style.interpreted,
                         .repeated = geometry.slabs.count() > 1,
                         .relu = relu && geometry.shape.pass == Pass::forward,
-                        .tiled = style.tiled};
+                        .tiled = style.tiled,
+                        .table = style.table};
   const StreamGrid& grid = geometry.lowered.streams.grid;
   if (grid.image_pitch() == 1) {
     request.own_in_tiles = style.tiled && request.pitches.own == 0;

@@ -3,7 +3,7 @@
 //     forward                           accumulate by destination
 //     backward without dx               products by destination
 //     backward without d_values         accumulate by source
-//     backward                          fused by source; or, generated code for short streams,
+//     backward                          fused by source; or, unrolled code for short streams,
 //                                       accumulate by source, then products by destination
 //
 // Two steps read more but need fewer bytes of code for each tap, which is what short streams are
@@ -36,6 +36,7 @@ using Steps = std::shared_ptr<const std::vector<Step>>;
 struct StepStyle {
   bool interpreted = false;  // for intrinsics
   bool tiled = false;        // accumulate by destination in tiles; see can_tile
+  bool table = false;        // kernels that read a table; see can_use_table
 };
 
 // A pass over tensors of one shape.
@@ -52,6 +53,8 @@ Slabs pass_slabs(const LoweredLayer& lowered, const PassShape& shape, const Mach
 // Backward steps make sums of gradients, which tiles would have to keep in memory: 0.6 to 0.8 of
 // the speed of fused kernels (bench/README.md).
 bool can_tile(const PassGeometry& geometry);
+// Whether all steps of the pass can be kernels of the table family: short streams.
+bool can_use_table(const PassGeometry& geometry, const MachineModel& machine);
 // Without kernels yet.
 std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& style);
 KernelRequest step_request(const PassGeometry& geometry, const Step& step, const StepStyle& style,

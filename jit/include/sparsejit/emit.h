@@ -2,7 +2,8 @@
 //
 // The code is position independent. Every chunk is a function `void(const KernelArguments*)` in the
 // System V convention; it uses only caller-saved registers, no stack, ends with vzeroupper and
-// ret, and touches exactly the floats the plan describes.
+// ret, and touches exactly the floats the plan describes. Chunks of the table family end with the
+// table they read, which is data.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,8 @@ enum class NoteKind : uint8_t {
 const char* to_text(NoteKind kind);
 
 struct CodeNote {
-  int64_t at = 0;  // byte offset of the 4-byte displacement in KernelCode::bytes
+  // Byte offset in KernelCode::bytes of the 4-byte displacement, or of the word of a table.
+  int64_t at = 0;
   NoteKind kind = NoteKind::value;
   int32_t row = 0;   // -1: of no row
   int64_t tap = -1;  // position in the table, -1 when the displacement serves the whole row
@@ -68,6 +70,8 @@ struct KernelCode {
   std::vector<uint8_t> bytes;
   // chunks+1 offsets into bytes, in the plan's chunk order; multiples of 64.
   std::vector<int64_t> chunk_begin;
+  // Where the code of each chunk ends and its table begins; without one, where the chunk ends.
+  std::vector<int64_t> code_end;
   std::vector<CodeNote> notes;  // ascending by `at`
 };
 

@@ -2,7 +2,7 @@
 //
 //     TapTable + KernelRequest + MachineModel  --plan_kernel-->  Plan  --emit_kernel-->  bytes
 //
-// Three kernel families (jit/README.md shows the code of each):
+// Kernel families (jit/README.md shows the code of each):
 //   stream    the loop over the stream is inside; the values of up to taps_per_group taps sit in
 //             registers. For long streams; the stream is walked in panels so that the gathered
 //             streams of one block stay in L2.
@@ -11,6 +11,9 @@
 //   tiled     accumulate without shifts: gathered streams lie in tiles of 16 floats, a block's tile
 //             fits L1 and is read several times by a chunk, whose code loops over the tiles; rows
 //             are interleaved and share loads. What sums come to between blocks lies in a buffer.
+//   table     short streams, too: a small piece of code, specialised to their length, that reads
+//             where each tap gathers from a table behind it. For layers whose unrolled code would
+//             be bound by its own bytes.
 //
 // Three kinds of kernels serve the passes of a layer:
 //   accumulate  own[row] = start + sum of value * gathered        forward; and dx alone
@@ -32,7 +35,7 @@ namespace sparsejit {
 
 enum class Pass { forward, backward };
 enum class KernelKind { accumulate, fused, products };
-enum class KernelFamily { stream, resident, tiled };
+enum class KernelFamily { stream, resident, tiled, table };
 
 const char* to_text(Pass pass);
 const char* to_text(KernelKind kind);
@@ -63,6 +66,7 @@ struct KernelRequest {
   bool relu = false;          // accumulate: own[row] = max(0, sum)
   bool tiled = false;         // the tiled family; see can_be_tiled
   bool own_in_tiles = false;  // tiled: the sums are left in tiles, where those between blocks were
+  bool table = false;         // the table family; see can_use_table
   bool operator==(const KernelRequest&) const = default;
 };
 
@@ -79,19 +83,23 @@ struct Chunk {
 struct Plan {
   KernelKind kind = KernelKind::accumulate;
   KernelFamily family = KernelFamily::stream;
-  int vectors = 0;         // resident: vectors of one stream; tiled: of a tile; stream: 1
+  int vectors = 0;         // resident, table: vectors of one stream; tiled: of a tile; stream: 1
   int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
   int rows_per_group = 1;  // resident accumulate, tiled: rows interleaved so that they share loads
+                           // table accumulate: so that they do not wait for their own sums
   // Several panels: values are read, and their gradients added to, in the table's order. One
   // panel: by value index, and gradients are stored once.
   bool packed_values = false;
   bool relu = false;          // accumulate: own[row] = max(0, sum), NaN stays NaN
   bool own_in_tiles = false;  // tiled: nothing is written to `own`; see KernelArguments::partial
+  // Table: whether the table names the value of each tap, as those of a row do not lie side by side
+  // in memory.
+  bool names_values = false;
   // The stream is no multiple of the lanes: its last vector is handled apart, overlapping the one
   // before it, so that no access leaves the stream.
   bool tail = false;
   // Floats of the stream a call covers: stream and tiled family at most (and up to 7 more),
-  // resident family exactly.
+  // resident and table family exactly.
   int64_t panel = 0;
   Pitches pitches;  // complete: none is 0, except unused ones; tiled: gathered is a tile's
   int64_t block_streams = 0;  // gathered streams of one block
@@ -115,6 +123,10 @@ inline int64_t tiles_of(int64_t length) { return (length + kTileFloats - 1) / kT
 // are a tile or more.
 bool can_be_tiled(const TapTable& table, const KernelRequest& request);
 
+// Whether a plan of the table family can be asked for: streams are short, and each sum of a value
+// is made in one call.
+bool can_use_table(const KernelRequest& request, const MachineModel& machine);
+
 // Positions [begin, end) in TapTable::taps.
 struct TapRange {
   int64_t begin = 0;
@@ -124,7 +136,7 @@ struct TapRange {
 // The taps of one row that gather from one block of the plan.
 TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32_t block);
 
-// Accumulate, stream family: a row without taps in `block` is left as it is, unless the block is
+// Accumulate, stream and table family: a row without taps in `block` is left as it is, unless the block is
 // the first, which starts the sum, or the last and there is a ReLU to apply.
 bool skips_row(const Plan& plan, TapRange taps, int32_t block);
 

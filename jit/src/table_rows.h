@@ -1,0 +1,54 @@
+// Which rows the table of a chunk lists, and in which order: by their number of taps, so that loops
+// over taps take as many rounds as the row before did, which processors predict.
+#pragma once
+
+#include <vector>
+
+#include "sparsejit/plan.h"
+#include "stencil.h"
+
+namespace sparsejit {
+
+struct TableRow {
+  int64_t row = 0;
+  TapRange taps;
+
+  int64_t count() const { return taps.end - taps.begin; }
+};
+
+// Those of the chunk that are not skipped. `all`: rows without taps are listed where the block
+// starts or ends their sums.
+std::vector<TableRow> sorted_table_rows(const TapTable& table, const Plan& plan,
+                                        const Chunk& chunk, bool all);
+
+// Words of tables, from positions in the tap table.
+class TableWords {
+ public:
+  TableWords(const TapTable& table, const Plan& plan) : table_(table), plan_(plan) {}
+
+  void begin_chunk(const Chunk& chunk) {
+    value_base_ = chunk.value_base;
+    data_.clear();
+  }
+  ChunkData& data() { return data_; }
+
+  void word(int64_t word) { data_.add(word); }
+  void long_word(int64_t word);  // 64 bits
+  void bias(int64_t row);
+  void own(int64_t row);
+  void gathered(int64_t row, int64_t tap);
+  // `ahead` floats before the value.
+  void value(int64_t row, int64_t tap, int64_t ahead = 0);
+  void d_value(int64_t row, int64_t tap);
+
+ private:
+  int64_t slot(int64_t tap) const { return value_slot(table_, plan_, tap) - value_base_; }
+  void add(int64_t floats, NoteKind kind, int64_t row, int64_t tap);
+
+  const TapTable& table_;
+  const Plan& plan_;
+  int64_t value_base_ = 0;
+  ChunkData data_;
+};
+
+}  // namespace sparsejit
