@@ -13,6 +13,7 @@ KernelCode code_of(std::vector<uint8_t> bytes) {
   KernelCode code;
   code.bytes = std::move(bytes);
   code.chunk_begin = {0, static_cast<int64_t>(code.bytes.size())};
+  code.code_end = {code.chunk_begin.back()};
   return code;
 }
 

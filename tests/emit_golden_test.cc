@@ -35,6 +35,8 @@ void expect_golden_code(const std::string& name, const KernelCase& kernel,
   Plan plan = plan_kernel(table, kernel.request, made_up_machine());
   ASSERT_EQ(plan.parts(), 1);
   if (block_streams != 0) cut_into_blocks(table, plan, block_streams);
+  const bool table_sums = plan.family == KernelFamily::table && plan.kind == KernelKind::accumulate;
+  if (table_sums) plan.taps_per_group = 2;  // a short body
   const EmitResult result = emit_kernel(table, plan, {.notes = true});
   ASSERT_TRUE(result.code.has_value()) << result.reason;
   expect_golden(name, to_text(plan) + listing(*result.code));
@@ -92,6 +94,27 @@ TEST(EmitGolden, ResidentProducts) {
 
 TEST(EmitGolden, ResidentProductsWithATail) {
   expect_golden_code("emit_resident_products_tail.txt", products(13));
+}
+
+TEST(EmitGolden, TableAccumulate) {
+  KernelCase kernel{Pass::forward, make_table_request(KernelKind::accumulate, 16)};
+  kernel.request.relu = true;
+  expect_golden_code("emit_table_accumulate.txt", kernel);
+}
+
+TEST(EmitGolden, TableAccumulateInBlocks) {
+  expect_golden_code("emit_table_accumulate_blocks.txt",
+                     {Pass::backward, make_table_request(KernelKind::accumulate, 56)}, 2);
+}
+
+TEST(EmitGolden, TableFusedWithATail) {
+  expect_golden_code("emit_table_fused_tail.txt",
+                     {Pass::backward, make_table_request(KernelKind::fused, 13)});
+}
+
+TEST(EmitGolden, TableProducts) {
+  expect_golden_code("emit_table_products.txt",
+                     {Pass::forward, make_table_request(KernelKind::products, 16)});
 }
 
 }  // namespace

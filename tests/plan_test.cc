@@ -212,6 +212,7 @@ TEST(Plan, CanonicalRequestsMeanTheSamePlan) {
     for (KernelCase kernel : assorted_cases()) {
       const TapTable table = kernel.table(mask);
       for (int64_t length = kernel.request.tiled ? 16 : 8; length < 2200; length += 93) {
+        if (kernel.request.table && length > 64) break;
         kernel.request.length = length;
         kernel.request.pitches = {.gathered = 3001, .own = 3003, .paired = 3005};
         const KernelRequest canonical = canonical_request(kernel.request, made_up_machine());

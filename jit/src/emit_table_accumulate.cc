@@ -1,7 +1,7 @@
 // Accumulate, table family: forward, or dx alone, of short streams, in little code.
 //
 // Rows are sorted by their taps and taken in groups, whose sums are all in registers. The body is
-// unrolled over kTableBodyTaps taps of each row and entered so late that what is left of it is what
+// unrolled over taps_per_group taps of each row and entered so late that what is left of it is what
 // the rows have; with more taps, whole bodies follow. All groups of as many taps enter at the same
 // place, and the processor predicts the jump. Two rows a group, one vector:
 //
@@ -43,7 +43,6 @@
 #include <map>
 
 #include "emitters.h"
-#include "plan_table.h"
 #include "table_rows.h"
 
 namespace sparsejit {
@@ -76,6 +75,7 @@ class TableAccumulateEmitter {
       : table_(table),
         plan_(plan),
         rows_(plan.rows_per_group),
+        body_taps_(plan.taps_per_group),
         tap_bytes_(plan.names_values ? 2 * kWord : kWord),
         words_(table, plan) {}
 
@@ -170,15 +170,15 @@ class TableAccumulateEmitter {
     as.align(16);
     as.L(body);
     const auto begin = static_cast<int64_t>(as.getSize());
-    entry.resize(kTableBodyTaps + 1);
-    for (int k = 0; k < kTableBodyTaps; ++k) {
-      entry[kTableBodyTaps - k] = static_cast<int64_t>(as.getSize()) - begin;
+    entry.resize(body_taps_ + 1);
+    for (int k = 0; k < body_taps_; ++k) {
+      entry[body_taps_ - k] = static_cast<int64_t>(as.getSize()) - begin;
       for (int r = 0; r < rows_; ++r) assemble_tap(as, k, r);
     }
     entry[0] = static_cast<int64_t>(as.getSize()) - begin;
-    as.add(kTable, kTableBodyTaps * rows_ * tap_bytes_);
+    as.add(kTable, body_taps_ * rows_ * tap_bytes_);
     for (int r = 0; r < rows_ && !plan_.names_values; ++r) {
-      as.add(row_values(r), kTableBodyTaps * kFloatBytes);
+      as.add(row_values(r), body_taps_ * kFloatBytes);
     }
     as.sub(kCount, 1);
     as.jns(body, kNear);
@@ -230,16 +230,16 @@ class TableAccumulateEmitter {
     }
     const TableRow& longest = group[rows_ - 1];
     for (int64_t i = 0; i < extra; ++i) list_tap(longest, longest.taps.begin + i, true);
-    // Rows enter with 1 to kTableBodyTaps taps, or none if they have none.
-    const int64_t bodies = common == 0 ? 0 : (common - 1) / kTableBodyTaps;
-    const int64_t entered = common - bodies * kTableBodyTaps;
-    const int64_t before = kTableBodyTaps - entered;
+    // Rows enter with 1 to body_taps_ taps, or none if they have none.
+    const int64_t bodies = common == 0 ? 0 : (common - 1) / body_taps_;
+    const int64_t entered = common - bodies * body_taps_;
+    const int64_t before = body_taps_ - entered;
     const int64_t header = plan_.names_values ? 4 : 4 + rows_;
     words_.word(code.entry[entered]);
     words_.word(bodies);
     words_.long_word(header * kWord - before * rows_ * tap_bytes_);
     for (int r = 0; r < rows_ && !plan_.names_values; ++r) {
-      list_values(group[r], group[r].taps.end - common, before);
+      list_values(group[r].row, {group[r].taps.end - common, group[r].taps.end}, before);
     }
     for (int64_t i = 0; i < common; ++i) {
       for (int r = 0; r < rows_; ++r) {
@@ -249,11 +249,11 @@ class TableAccumulateEmitter {
     for (int r = 0; r < rows_; ++r) words_.own(group[r].row);
   }
 
-  void list_values(const TableRow& row, int64_t first_tap, int64_t before) {
-    if (row.count() == 0) {
+  void list_values(int64_t row, TapRange taps, int64_t before) {
+    if (taps.begin == taps.end) {
       words_.word(0);
     } else {
-      words_.value(row.row, first_tap, before);
+      words_.value(row, taps.begin, before);
     }
   }
 
@@ -265,6 +265,7 @@ class TableAccumulateEmitter {
   const TapTable& table_;
   const Plan& plan_;
   const int rows_;
+  const int body_taps_;  // of each row
   const int tap_bytes_;  // of the table
   TableWords words_;
   std::map<std::pair<bool, bool>, BlockCode> codes_;  // by first, last block

@@ -22,6 +22,10 @@ constexpr int64_t kTapsPerBlock = 24;
 // A stream takes at least a cache line.
 constexpr int64_t kLineBytes = 64;
 
+// Taps of each row that the body of an accumulate kernel takes at once, and of a round of sums.
+constexpr int kBodyTaps = 16;
+constexpr int kRoundTaps = 4;
+
 // Enough parts for the threads of one socket; each with rows enough to find others like them.
 constexpr int64_t kMaxParts = 32;
 constexpr int64_t kMinTapsPerPart = 4096;
@@ -53,7 +57,7 @@ void plan_table(Plan& plan, const KernelRequest& request, const TapTable& table,
   plan.vectors = static_cast<int>(divide_up(request.length, machine.isa.lanes));
   plan.panel = request.length;
   plan.rows_per_group = accumulate && plan.vectors <= kMaxPairedVectors ? 2 : 1;
-  plan.taps_per_group = accumulate ? kTableBodyTaps : 4;
+  plan.taps_per_group = accumulate ? kBodyTaps : kRoundTaps;
   plan.names_values = request.kind == KernelKind::fused || !are_rows_contiguous(table, plan);
   plan.block_streams =
       std::max<int64_t>(1, divide_up(table.streams, count_blocks(plan, table, machine)));
@@ -75,7 +79,7 @@ int64_t table_code_bytes(const Plan& plan) {
   const int64_t vectors = plan.vectors;
   if (plan.kind == KernelKind::accumulate) {
     const int64_t rows = plan.rows_per_group;
-    return rows * kTableBodyTaps * (9 + 7 * vectors) + 160 + 30 * rows * vectors;
+    return rows * plan.taps_per_group * (9 + 7 * vectors) + 160 + 30 * rows * vectors;
   }
   const int64_t vector = plan.kind == KernelKind::fused ? 17 : 7;
   return 5 * (16 + vector * vectors) + 260 + 20 * vectors;

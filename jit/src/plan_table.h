@@ -14,7 +14,4 @@ PartLimits table_part_limits();
 int64_t table_row_bytes(const Plan& plan, int64_t taps);
 int64_t table_code_bytes(const Plan& plan);
 
-// Taps of each row of a group that the body of an accumulate kernel takes at once.
-inline constexpr int kTableBodyTaps = 16;
-
 }  // namespace sparsejit

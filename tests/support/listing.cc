@@ -33,6 +33,10 @@ std::string listing(const KernelCode& code) {
       line.erase(line.find_last_not_of(' ') + 1);
       fmt::format_to(out, "{}\n", line);
     }
+    for (const auto& word : frontend::table_words(code, static_cast<int64_t>(chunk))) {
+      const std::string note = word.note ? "  " + note_text(*word.note) : "";
+      fmt::format_to(out, "  {:04x}  {:#x}{}\n", word.at, word.word, note);
+    }
   }
   return text;
 }

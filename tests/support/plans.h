@@ -37,6 +37,12 @@ inline KernelRequest make_tiled_request(int64_t length) {
   return request;
 }
 
+inline KernelRequest make_table_request(KernelKind kind, int64_t length) {
+  KernelRequest request = make_request(kind, length);
+  request.table = true;
+  return request;
+}
+
 // A kernel as a layer uses it: the request, and whose table is walked (see plan.h).
 struct KernelCase {
   Pass side = Pass::forward;
@@ -62,12 +68,23 @@ inline std::vector<KernelCase> assorted_cases() {
     cases.push_back({Pass::backward, make_tiled_request(length)});
     cases.back().request.own_in_tiles = length == 41;
   }
+  for (const int64_t length : {8, 9, 16, 23, 40, 48, 61, 64}) {
+    cases.push_back({Pass::forward, make_table_request(KernelKind::accumulate, length)});
+    cases.push_back({Pass::backward, make_table_request(KernelKind::accumulate, length)});
+    cases.push_back({Pass::backward, make_table_request(KernelKind::fused, length)});
+    cases.push_back({Pass::forward, make_table_request(KernelKind::products, length)});
+  }
   return cases;
+}
+
+inline const char* family_word(const KernelRequest& request) {
+  if (request.tiled) return "tiled ";
+  return request.table ? "table " : "";
 }
 
 inline std::string to_text(const KernelCase& kernel) {
   return fmt::format("{} {}{} of {} floats", to_text(kernel.side),
-                     kernel.request.tiled ? "tiled " : "", to_text(kernel.request.kind),
+                     family_word(kernel.request), to_text(kernel.request.kind),
                      kernel.request.length);
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "sparsejit/error.h"
 
@@ -126,7 +127,23 @@ Instruction disassemble_one(const Tools& tools, const KernelCode& code, int64_t 
 ByteRange chunk_range(const KernelCode& code, int64_t chunk) {
   SPARSEJIT_CHECK(chunk + 1, <, static_cast<int64_t>(code.chunk_begin.size()));
   const auto index = static_cast<size_t>(chunk);
-  return {code.chunk_begin[index], code.chunk_begin[index + 1]};
+  return {code.chunk_begin[index], code.code_end[index]};
+}
+
+std::vector<TableWord> table_words(const KernelCode& code, int64_t chunk) {
+  constexpr auto kPadding = static_cast<int32_t>(0xCCCCCCCC);
+  const auto index = static_cast<size_t>(chunk);
+  auto note = std::lower_bound(code.notes.begin(), code.notes.end(), code.code_end[index],
+                               [](const CodeNote& n, int64_t at) { return n.at < at; });
+  std::vector<TableWord> words;
+  for (int64_t at = code.code_end[index]; at < code.chunk_begin[index + 1]; at += 4) {
+    TableWord& word = words.emplace_back();
+    word.at = at;
+    std::memcpy(&word.word, &code.bytes[static_cast<size_t>(at)], sizeof(word.word));
+    if (note != code.notes.end() && note->at == at) word.note = *note++;
+  }
+  while (!words.empty() && words.back().word == kPadding) words.pop_back();
+  return words;
 }
 
 std::vector<Instruction> disassemble(const KernelCode& code, ByteRange range,
