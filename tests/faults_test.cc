@@ -153,7 +153,7 @@ TEST_F(MemoryFaults, NoMemoryForCodeMeansInterpreted) {
     RuntimeOptions options = with_threads(1);
     options.log = [&](const std::string& line) { warnings.push_back(line); };
     Runtime runtime(options);
-    LayerCase layer_case = {.mask = mask, .batch = 40};
+    LayerCase layer_case = {.mask = mask, .batch = 70};  // too long for tables
     layer_case.arrange(Arrangement::feature_major);
     const LayerRun expected =
         run_layer(forced_layer(mask, Engine::interpreted, runtime), layer_case);

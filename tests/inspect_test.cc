@@ -72,6 +72,34 @@ TEST(InspectText, TilesNeedStreamsWithoutShifts) {
   }
 }
 
+TEST(InspectText, Tables) {
+  const auto layer = std::make_shared<const InspectedLayer>(Mask::random({5, 8}, 0.7, 4));
+  LayerOptions options;
+  options.batch = 13;
+  expect_golden("inspect_table.txt", report_text(layer, {.options = options,
+                                                         .passes = {Pass::forward, Pass::backward},
+                                                         .table = true}));
+}
+
+TEST(InspectText, TablesOfConvolutionsHaveShifts) {
+  const auto conv = std::make_shared<const InspectedLayer>(Mask::random({2, 2, 3, 3}, 0.5, 3),
+                                                           Conv2d{}, ImageSize{5, 5});
+  LayerOptions options;
+  options.batch = 1;
+  options.image = {5, 5};
+  const InspectRequest request{.options = options, .passes = {Pass::forward}, .table = true};
+  const std::string text = report_text(conv, request);
+  EXPECT_NE(text.find("x channel 1[+"), std::string::npos) << text;
+}
+
+TEST(InspectText, TablesNeedShortStreams) {
+  const auto layer = std::make_shared<const InspectedLayer>(Mask::random({5, 11}, 0.5, 4));
+  LayerOptions options;
+  options.batch = 65;
+  const InspectRequest request{.options = options, .passes = {Pass::backward}, .table = true};
+  expect_error([&] { inspect_passes(layer, request, made_up_machine()); }, {"--table", "65"});
+}
+
 TEST(InspectText, WeightsOfGroupsKeepTheirOwnChannelNumbers) {
   const InspectedLayer layer(Mask::random({4, 1, 2, 2}, 0.0, 1), {.groups = 4}, {3, 3});
   EXPECT_EQ(layer.weight_name(0), "W[0,0,0,0]");

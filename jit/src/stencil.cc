@@ -61,9 +61,9 @@ void CodeWriter::begin_chunk() {
 }
 
 void CodeWriter::end_chunk() {
-  align();
   code_.code_end.push_back(position());
   if (data_ == nullptr) return;
+  align();
   const auto words = data_->words();
   const int64_t begin = position();
   for (const int64_t at : data_slots_) {

@@ -47,11 +47,15 @@ void Variant::make_list(const CandidateTarget& target) {
     why_ = Why::remembered;
     return;
   }
+  choose_by_prediction(target);
+}
+
+void Variant::choose_by_prediction(const CandidateTarget& target) {
   for (const int number : contenders_) {
     candidates_[number].predicted = predict(target, candidates_[number]);
   }
   why_ = Why::predicted;
-  if (options.deterministic) {
+  if (layer_.options.deterministic) {
     contenders_ = {predicted_best()};
   } else {
     shorten_list(target);
@@ -128,12 +132,28 @@ bool Variant::make_contenders(const CandidateTarget& target) {
     ready &= candidates_[number].state != CandidateState::pending;
   }
   if (std::erase_if(contenders_, [&](int number) { return candidates_[number].failed(); }) > 0) {
+    if (why_ == Why::predicted) predict_anew(target);
     if (contenders_.empty()) replace_failed(target);
     if (decided()) why_ = Why::only_one;
     return make_contenders(target);
   }
   if (ready && !decided()) picker_.enter(contenders_);
   return ready;
+}
+
+// Without those that failed: what was left out because of one may be the best now.
+void Variant::predict_anew(const CandidateTarget& target) {
+  contenders_.clear();
+  for (int i = 0; i <= fallback(); ++i) {
+    Candidate& candidate = candidates_[i];
+    if (!candidate.allowed || candidate.failed() || !is_possible(target, candidate)) continue;
+    if (candidate.state == CandidateState::declined) {
+      release(candidate);
+      candidate.note.clear();
+    }
+    contenders_.push_back(i);
+  }
+  if (!contenders_.empty()) choose_by_prediction(target);
 }
 
 // By those that had lost against it, if there are any, in an earlier measurement.

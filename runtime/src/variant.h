@@ -51,6 +51,7 @@ class Variant {
   bool decided() const { return contenders_.size() == 1; }
   int fallback() const { return static_cast<int>(candidates_.size()) - 1; }
   void make_list(const CandidateTarget& target);
+  void choose_by_prediction(const CandidateTarget& target);
   void shorten_list(const CandidateTarget& target);
   int predicted_best() const;
   bool uses_memory() const;
@@ -60,6 +61,7 @@ class Variant {
   // False while one is pending.
   bool make_contenders(const CandidateTarget& target);
   void replace_failed(const CandidateTarget& target);
+  void predict_anew(const CandidateTarget& target);
   bool is_pending() const;
   int running() const;  // by the next call; kUndecided while measuring
   std::string reason() const;

@@ -119,6 +119,7 @@ std::string access_text(const Access& access, const Subject& subject) {
 // What the entry of a chunk reads.
 std::string argument_text(const Instruction& instruction) {
   if (instruction.mnemonic != "mov" || instruction.access_bytes == 0) return {};
+  if (instruction.base != "rdi") return {};
   switch (instruction.displacement) {
     case offsetof(KernelArguments, gathered):
       return "arguments.gathered";
@@ -177,6 +178,12 @@ std::vector<std::string> annotate(std::span<const Instruction> instructions,
     held.follow(instruction, access);
   }
   return texts;
+}
+
+std::string annotate(const TableWord& word, const InspectedLayer& layer, const Plan& plan,
+                     Pass side) {
+  if (!word.note) return {};
+  return access_text({*word.note, word.word, 0}, {layer, plan, side});
 }
 
 const char* array_name(NoteKind kind, Pass side) {

@@ -35,6 +35,10 @@ namespace sparsejit::frontend {
 std::vector<std::string> annotate(std::span<const Instruction> instructions,
                                   const InspectedLayer& layer, const Plan& plan, Pass side);
 
+// What a word of a table says; empty where it is a number of the code's own.
+std::string annotate(const TableWord& word, const InspectedLayer& layer, const Plan& plan,
+                     Pass side);
+
 // The array a note's displacement goes into: "x", "values", ...
 const char* array_name(NoteKind kind, Pass side);
 

@@ -132,11 +132,13 @@ ByteRange chunk_range(const KernelCode& code, int64_t chunk) {
 
 std::vector<TableWord> table_words(const KernelCode& code, int64_t chunk) {
   constexpr auto kPadding = static_cast<int32_t>(0xCCCCCCCC);
+  constexpr int64_t kAlignment = 64;
   const auto index = static_cast<size_t>(chunk);
-  auto note = std::lower_bound(code.notes.begin(), code.notes.end(), code.code_end[index],
+  const int64_t begin = (code.code_end[index] + kAlignment - 1) / kAlignment * kAlignment;
+  auto note = std::lower_bound(code.notes.begin(), code.notes.end(), begin,
                                [](const CodeNote& n, int64_t at) { return n.at < at; });
   std::vector<TableWord> words;
-  for (int64_t at = code.code_end[index]; at < code.chunk_begin[index + 1]; at += 4) {
+  for (int64_t at = begin; at < code.chunk_begin[index + 1]; at += 4) {
     TableWord& word = words.emplace_back();
     word.at = at;
     std::memcpy(&word.word, &code.bytes[static_cast<size_t>(at)], sizeof(word.word));

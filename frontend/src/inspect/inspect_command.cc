@@ -34,7 +34,10 @@ Report inspect(const InspectOptions& options) {
   inspected.machine = detect_machine();
   inspected.passes = inspect_passes(
       inspected.layer,
-      {.options = layer_options(options), .passes = options.passes(), .tiled = options.tiled},
+      {.options = layer_options(options),
+       .passes = options.passes(),
+       .tiled = options.tiled,
+       .table = options.table},
       inspected.machine);
   for (const PassInspection& pass : inspected.passes) {
     for (const KernelInspection& kernel : pass.kernels) validate_choice(options.choice, kernel);

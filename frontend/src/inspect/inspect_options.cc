@@ -138,6 +138,8 @@ void add_inspect_options(CLI::App& app, InspectOptions& options) {
       ->check(whole_number(1));
   app.add_flag("--tiled", options.tiled,
                "the forward kernel in tiles, whatever the layer would run first");
+  app.add_flag("--table", options.table,
+               "likewise, kernels that read a table, for streams of up to 64 floats");
   app.add_option("--row", options.choice.row, "row to list (default: the first with taps)")
       ->check(whole_number(0));
   app.add_option("--chunk", options.choice.chunk, "chunk to list")->check(whole_number(0));
@@ -163,6 +165,9 @@ void validate_options(const InspectOptions& options) {
   }
   if (options.tiled && options.pass == "backward") {
     throw_error("--tiled: --pass backward has no kernels in tiles, expected forward or both");
+  }
+  if (options.tiled && options.table) {
+    throw_error("inspect: both --tiled and --table are given, expected one of them");
   }
   if (options.json && *options.json != "-") validate_output_path(*options.json, "--json");
   if (!options.pitch) return;

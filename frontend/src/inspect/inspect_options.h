@@ -33,6 +33,7 @@ struct InspectOptions {
   std::string layout = "feature-major";
   std::optional<int64_t> pitch;
   bool tiled = false;  // forward kernels of the tiled family
+  bool table = false;  // kernels of the table family
   ListingChoice choice;
   ReportOptions report{.taps = false, .plan = false, .listing = false, .histogram = false};
   std::optional<std::string> json;

@@ -66,6 +66,49 @@ Plan in_tiles(const InspectedLayer& layer, const Plan& plan, const LayerOptions&
   return plan_kernel(table, request, machine);
 }
 
+// Floats of a stream of one slab, which is whole vectors where it is packed.
+int64_t stream_floats(const InspectedLayer& layer, const KernelReport& report,
+                      const LayerOptions& options) {
+  constexpr int64_t kLanes = 8;
+  int64_t floats = options.batch;
+  if (layer.conv) {
+    const StreamGrid& grid = layer.conv->streams.grid;
+    floats = grid.length(std::max<int64_t>(1, report.images_per_slab), grid.used_rows);
+  }
+  const bool packed = layer.conv || options.layout == Layout::row_major;
+  return packed ? (floats + kLanes - 1) / kLanes * kLanes : floats;
+}
+
+// The plan of the table family for a pass that has `report`: backward always takes one step.
+Plan with_table(const InspectedLayer& layer, const KernelReport& report,
+                const LayerOptions& options, const MachineModel& machine) {
+  const bool forward = report.pass == Pass::forward;
+  const Plan& first = report.plans.front();
+  const Plan& last = report.plans.back();
+  KernelRequest request{.kind = forward ? KernelKind::accumulate : KernelKind::fused,
+                        .length = stream_floats(layer, report, options),
+                        .pitches = first.pitches,
+                        .relu = first.relu,
+                        .table = true};
+  if (last.kind == KernelKind::products) request.pitches.paired = last.pitches.gathered;
+  if (!can_use_table(request, machine)) {
+    throw_error("--table: streams of {} floats, expected at most {}", request.length,
+                kMaxResidentVectors * machine.isa.lanes);
+  }
+  return plan_kernel(layer.of(report.pass), request, machine);
+}
+
+// What the layer reports, or what was asked for instead.
+std::vector<Plan> plans_of(const InspectedLayer& layer, const KernelReport& report,
+                           const InspectRequest& request, const MachineModel& machine) {
+  if (report.plans.empty()) return {};
+  if (request.table) return {with_table(layer, report, request.options, machine)};
+  std::vector<Plan> plans = report.plans;
+  if (!request.tiled || report.pass != Pass::forward) return plans;
+  for (Plan& plan : plans) plan = in_tiles(layer, plan, request.options, machine);
+  return plans;
+}
+
 int64_t first_row_with_taps(const TapTable& table) {
   for (size_t row = 0; row + 1 < table.row_begin.size(); ++row) {
     if (table.row_begin[row] != table.row_begin[row + 1]) return static_cast<int64_t>(row);
@@ -96,10 +139,8 @@ std::vector<PassInspection> inspect_passes(const std::shared_ptr<const Inspected
       if (report.pass != pass) continue;
       inspection.reason = report.reason;
       if (report.engine != Engine::native) continue;
-      for (const Plan& plan : report.plans) {
-        const bool tiled = request.tiled && pass == Pass::forward;
-        inspection.kernels.push_back(
-            inspect_kernel(layer, report, tiled ? in_tiles(*layer, plan, options, capable) : plan));
+      for (const Plan& plan : plans_of(*layer, report, request, capable)) {
+        inspection.kernels.push_back(inspect_kernel(layer, report, plan));
       }
     }
   }

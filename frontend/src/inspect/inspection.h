@@ -45,6 +45,7 @@ struct InspectRequest {
   LayerOptions options;  // batch, layout, pitch and image; its engine and runtime are replaced
   std::vector<Pass> passes;
   bool tiled = false;  // the forward kernel in tiles, whatever the layer would run first
+  bool table = false;  // likewise, kernels that read a table
 };
 
 std::vector<PassInspection> inspect_passes(const std::shared_ptr<const InspectedLayer>& layer,

@@ -108,6 +108,23 @@ std::string instruction_lines(const KernelInspection& kernel,
   return text;
 }
 
+// Words of the table behind the code of a piece, at most `left` of them.
+std::string table_lines(const KernelInspection& kernel, const std::vector<TableWord>& words,
+                        size_t left) {
+  if (words.empty()) return {};
+  std::string text = "             table, in bytes\n";
+  for (size_t i = 0; i < std::min(words.size(), left); ++i) {
+    const std::string note = annotate(words[i], *kernel.layer, kernel.plan, kernel.side);
+    text += fmt::format("    {:>7x}  {}", words[i].at, words[i].word);
+    if (!note.empty()) text += fmt::format("  ; {}", note);
+    text += '\n';
+  }
+  if (left < words.size()) {
+    text += fmt::format("             ... {} more words\n", words.size() - left);
+  }
+  return text;
+}
+
 // "x at rdi, values at rcx": where the arrays of these instructions are.
 std::string arrays_text(const std::vector<Instruction>& instructions, Pass side) {
   std::map<NoteKind, std::string_view> bases;
@@ -153,8 +170,14 @@ std::string listing_section(const KernelInspection& kernel, const Listing& listi
     text += "  ";
     if (listing.choice.row) text += row_title(*listing.choice.row, instructions);
     text += piece_title(piece, kernel.plan);
-    if (count > 0) text += fmt::format("             {}\n", arrays_text(instructions, kernel.side));
+    const std::string arrays = arrays_text(instructions, kernel.side);
+    if (count > 0 && !arrays.empty()) text += fmt::format("             {}\n", arrays);
     text += instruction_lines(kernel, instructions, count, options.bytes);
+    const std::vector<TableWord> words =
+        find_table_words(kernel.code, piece.chunk, listing.choice.row);
+    text += table_lines(kernel, words, left);
+    complete &= words.size() <= left;
+    left -= std::min(words.size(), left);
     if (count == instructions.size()) continue;
     text += fmt::format("             ... {} more instructions\n", instructions.size() - count);
     complete = false;

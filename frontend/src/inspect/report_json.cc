@@ -82,6 +82,16 @@ Json instruction_json(const Instruction& instruction, const std::string& annotat
   return json;
 }
 
+Json word_json(const TableWord& word, const KernelInspection& kernel) {
+  Json json = {{"at", word.at}, {"word", word.word}};
+  if (!word.note) return json;
+  json["kind"] = to_text(word.note->kind);
+  json["row"] = word.note->row;
+  json["tap"] = word.note->tap;
+  json["annotation"] = annotate(word, *kernel.layer, kernel.plan, kernel.side);
+  return json;
+}
+
 Json listing_json(const KernelInspection& kernel, const Listing& listing) {
   Json json;
   if (listing.choice.row) json["row"] = *listing.choice.row;
@@ -96,11 +106,17 @@ Json listing_json(const KernelInspection& kernel, const Listing& listing) {
     for (size_t i = 0; i < decoded.size(); ++i) {
       instructions.push_back(instruction_json(decoded[i], annotations[i], kernel.code));
     }
+    Json table = Json::array();
+    for (const TableWord& word :
+         find_table_words(kernel.code, piece.chunk, listing.choice.row)) {
+      table.push_back(word_json(word, kernel));
+    }
     json["pieces"].push_back({{"chunk", piece.chunk},
                               {"taps", piece.taps},
                               {"begin", piece.range.begin},
                               {"end", piece.range.end},
-                              {"instructions", std::move(instructions)}});
+                              {"instructions", std::move(instructions)},
+                              {"table", std::move(table)}});
   }
   return json;
 }

@@ -60,7 +60,26 @@ int64_t count_taps(const Instructions& instructions, int64_t row) {
   return static_cast<int64_t>(taps.size());
 }
 
+// All of the chunk's code, if its table has the row.
+std::optional<RowCode> find_in_table(const KernelCode& code, int64_t chunk, int64_t row) {
+  std::set<int64_t> taps;
+  const std::vector<TableWord> words = find_table_words(code, chunk, row);
+  for (const TableWord& word : words) {
+    if (word.note->tap >= 0) taps.insert(word.note->tap);
+  }
+  if (words.empty()) return std::nullopt;
+  return RowCode{.chunk = chunk, .taps = std::ssize(taps), .range = chunk_range(code, chunk)};
+}
+
 }  // namespace
+
+std::vector<TableWord> find_table_words(const KernelCode& code, int64_t chunk,
+                                        std::optional<int64_t> row) {
+  std::vector<TableWord> words = table_words(code, chunk);
+  if (!row) return words;
+  std::erase_if(words, [row](const TableWord& w) { return !w.note || w.note->row != *row; });
+  return words;
+}
 
 std::vector<RowCode> find_row_code(const KernelCode& code, const Plan& plan, int64_t row) {
   std::vector<RowCode> found;
@@ -68,6 +87,10 @@ std::vector<RowCode> find_row_code(const KernelCode& code, const Plan& plan, int
     const auto part = static_cast<size_t>(plan.chunks[chunk].part);
     if (row < plan.part_begin[part] || row >= plan.part_begin[part + 1]) continue;
     const auto index = static_cast<int64_t>(chunk);
+    if (plan.family == KernelFamily::table) {
+      if (const auto piece = find_in_table(code, index, row)) found.push_back(*piece);
+      continue;
+    }
     const Instructions instructions =
         disassemble(code, chunk_range(code, index), InstructionText::none);
     const std::optional<ByteRange> range = find_range(instructions, row);

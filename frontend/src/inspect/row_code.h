@@ -9,10 +9,13 @@
 //     jnz loop                                   closes a loop of row 3: still part of it
 //     nop
 //
+// In the table family all rows of a chunk share its code, and have words in its table.
+//
 // Rows that are interleaved have overlapping ranges, from first to last note. Pure.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "inspect/disassembly.h"
@@ -25,6 +28,10 @@ struct RowCode {
   int64_t taps = 0;  // of this row in this chunk
   ByteRange range;
 };
+
+// The words of the chunk's table that serve `row`, or of all rows.
+std::vector<TableWord> find_table_words(const KernelCode& code, int64_t chunk,
+                                        std::optional<int64_t> row);
 
 // In execution order; empty when nothing is generated for the row. `code` was emitted with notes.
 std::vector<RowCode> find_row_code(const KernelCode& code, const Plan& plan, int64_t row);

@@ -70,7 +70,7 @@ struct KernelCode {
   std::vector<uint8_t> bytes;
   // chunks+1 offsets into bytes, in the plan's chunk order; multiples of 64.
   std::vector<int64_t> chunk_begin;
-  // Where the code of each chunk ends and its table begins; without one, where the chunk ends.
+  // Where the code of each chunk ends. Its table, if it has one, begins at the next multiple of 64.
   std::vector<int64_t> code_end;
   std::vector<CodeNote> notes;  // ascending by `at`
 };
