@@ -37,7 +37,6 @@
 //     entry | bodies | shift | values of each row, less the taps before the entry |
 //     stream (and value) of each tap, row by row | own of each row
 //
-// A group that lacks a row has its first one twice: both compute the same bits.
 // The order of any row's sum is that of the table, so results equal other families'.
 #include <array>
 #include <map>
@@ -56,7 +55,6 @@ using Xbyak::util::rip;
 const Ymm kValue(15);
 const Ymm kZero(14);
 const Xbyak::Reg64 kNamedValue = Xbyak::util::rdx;  // names_values, and for extra taps
-constexpr int kMaxRows = 2;
 constexpr int kWord = static_cast<int>(ChunkData::kWordBytes);
 constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 
@@ -83,7 +81,11 @@ class TableAccumulateEmitter {
     const bool last = chunk.block + 1 == plan_.blocks;
     const BlockCode& code = block_code(chunk.block == 0, last);
     words_.begin_chunk(chunk);
-    list_rows(sorted_table_rows(table_, plan_, chunk, true), code, chunk.block == 0);
+    const std::vector<TableRow> rows = sorted_table_rows(table_, plan_, chunk, true);
+    for (const TableGroup& group : group_table_rows(rows, rows_)) {
+      list_group(group, code, chunk.block == 0);
+    }
+    words_.word(-1);
     writer.stamp_with_data(code.stencil, words_.data());
   }
 
@@ -209,19 +211,7 @@ class TableAccumulateEmitter {
     as.add(kTable, kWord * rows_);
   }
 
-  using Group = std::array<TableRow, kMaxRows>;  // rows_ of them, with ascending taps
-
-  void list_rows(const std::vector<TableRow>& rows, const BlockCode& code, bool first) {
-    const size_t lacking = rows.size() % rows_;
-    for (size_t at = 0; at < rows.size(); at += at == 0 && lacking != 0 ? lacking : rows_) {
-      Group group;
-      for (int r = 0; r < rows_; ++r) group[r] = at == 0 && lacking != 0 ? rows[0] : rows[at + r];
-      list_group(group, code, first);
-    }
-    words_.word(-1);
-  }
-
-  void list_group(const Group& group, const BlockCode& code, bool first) {
+  void list_group(const TableGroup& group, const BlockCode& code, bool first) {
     const int64_t common = group[0].count();
     const int64_t extra = group[rows_ - 1].count() - common;
     words_.word(extra);

@@ -2,8 +2,9 @@
 //
 // A row's paired stream x stays in registers, and of a fused kernel what its own stream comes to,
 // too: each vector of dy that is loaded serves both gradients. Taps go four at a time, so that the
-// sums across lanes are shared; rows are sorted by their taps, so that loops are predicted. Fused,
-// one vector:
+// sums across lanes are shared; rows are sorted by their taps, so that loops are predicted. Of short
+// streams two rows take turns, as dx of one waits for each of its additions. Fused, one row of one
+// vector:
 //
 //     lea r11, [rip + table]
 //  R: mov r10d, [r11]                     rounds of four taps; negative at the end
@@ -38,8 +39,11 @@
 //
 // The table of a row, in words of four bytes:
 //
-//     rounds | step of the paired stream | own or first gradient | (stream, value) of each tap in
-//     rounds | taps left | (stream, value) of these | own, where fused
+//     rounds | step of the paired stream, and own or first gradient, of each row |
+//     (stream, value) of each tap in rounds |
+//     two rows: rounds of the second alone, and their taps |
+//     taps left of each row, and these | own of each row, where fused
+#include <array>
 #include <map>
 
 #include "emitters.h"
@@ -64,8 +68,8 @@ const Ymm kScratch(15);
 const Xbyak::Reg64 kNamed = Xbyak::util::r9;  // where a value, or its gradient, is
 
 constexpr int kWord = static_cast<int>(ChunkData::kWordBytes);
-constexpr int kHeader = 4;       // words of a row before its taps
-constexpr int kMaskWords = 8;    // before all rows, where there is a tail
+constexpr int kRowWords = 3;   // of a row in the header of its group
+constexpr int kMaskWords = 8;  // before all rows, where there is a tail
 constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 
 class TableSumsEmitter {
@@ -74,6 +78,7 @@ class TableSumsEmitter {
       : table_(table),
         plan_(plan),
         fused_(plan.kind == KernelKind::fused),
+        rows_(plan.rows_per_group),
         tap_bytes_(plan.names_values ? 2 * kWord : kWord),
         words_(table, plan) {}
 
@@ -83,16 +88,16 @@ class TableSumsEmitter {
     if (plan_.tail) list_mask();
     const std::vector<TableRow> rows = sorted_table_rows(table_, plan_, chunk, fused_);
     int64_t before = 0;
-    for (const TableRow& row : rows) {
-      list_row(row, before);
-      before = row.row;
+    for (const TableGroup& group : group_table_rows(rows, rows_)) {
+      list_group(group, before);
+      before = group[rows_ - 1].row;
     }
     words_.word(-1);
     writer.stamp_with_data(code, words_.data());
   }
 
  private:
-  Ymm own(int vector) const { return Ymm(vector); }
+  Ymm own(int row, int vector) const { return Ymm(row * plan_.vectors + vector); }
   size_t offset_of(int vector) const {
     return static_cast<size_t>(unrolled_vector_offset(plan_, vector));
   }
@@ -102,9 +107,11 @@ class TableSumsEmitter {
     return step == 0 ? plan_.vectors - 1 : step - 1;
   }
   // Vectors of the paired stream get registers in that order, as far as there are any.
-  int first_paired() const { return fused_ ? plan_.vectors : 0; }
-  bool is_held(int step) const { return first_paired() + step < kFirstSum; }
-  Ymm paired(int step) const { return Ymm(first_paired() + step); }
+  int paired_number(int row, int step) const {
+    return (fused_ ? rows_ * plan_.vectors : 0) + row * plan_.vectors + step;
+  }
+  bool is_held(int row, int step) const { return paired_number(row, step) < kFirstSum; }
+  Ymm paired(int row, int step) const { return Ymm(paired_number(row, step)); }
 
   const Stencil& block_code(bool first) {
     const auto [at, is_new] = codes_.try_emplace(first);
@@ -123,10 +130,9 @@ class TableSumsEmitter {
     as.test(kCount.cvt32(), kCount.cvt32());
     as.js(end, kNear);
     assemble_begin(builder, first);
-    assemble_loop(as, kRoundTaps);
-    as.mov(kCount.cvt32(), dword[kTable]);
-    as.add(kTable, kWord);
-    assemble_loop(as, 1);
+    assemble_loop(as, {.taps = kRoundTaps, .rows = rows_});
+    if (rows_ > 1) assemble_rest(as, {.taps = kRoundTaps, .first_row = rows_ - 1});
+    for (int r = 0; r < rows_; ++r) assemble_rest(as, {.taps = 1, .first_row = r});
     if (fused_) assemble_store(as);
     as.jmp(row, kNear);
     as.L(end);
@@ -135,40 +141,62 @@ class TableSumsEmitter {
 
   void assemble_begin(StencilBuilder& builder, bool first) const {
     auto& as = builder.as();
-    as.add(kPaired, qword[kTable + kWord]);
-    for (int step = 0; step < plan_.vectors && is_held(step); ++step) {
-      as.vmovups(paired(step), as.ptr[kPaired + offset_of(vector_at(step))]);
-    }
-    const Ymm last = paired(0);
-    if (plan_.tail) as.vandps(last, last, builder.data_slot());
-    if (fused_ && !first) as.movsxd(kOffset, dword[kTable + 3 * kWord]);
-    for (int v = 0; v < plan_.vectors && fused_; ++v) {
-      if (first) {
-        as.vxorps(own(v), own(v), own(v));
-      } else {
-        as.vmovups(own(v), as.ptr[kOwn + kOffset + offset_of(v)]);
+    for (int r = 0; r < rows_; ++r) {
+      const int at = kWord * (1 + kRowWords * r);
+      as.add(kPaired, qword[kTable + at]);
+      for (int step = 0; step < plan_.vectors && is_held(r, step); ++step) {
+        as.vmovups(paired(r, step), as.ptr[kPaired + offset_of(vector_at(step))]);
       }
+      const Ymm last = paired(r, 0);
+      if (plan_.tail) as.vandps(last, last, builder.data_slot());
+      if (fused_) assemble_own_begin(as, r, first, at + 2 * kWord);
     }
     if (!plan_.names_values) as.movsxd(kNamed, dword[kTable + 3 * kWord]);
-    as.add(kTable, kHeader * kWord);
+    as.add(kTable, kWord * (1 + kRowWords * rows_));
   }
 
-  // Rounds of `taps` taps; none where the count is 0.
-  void assemble_loop(Xbyak::CodeGenerator& as, int taps) const {
+  void assemble_own_begin(Xbyak::CodeGenerator& as, int row, bool first, int at) const {
+    if (!first) as.movsxd(kOffset, dword[kTable + at]);
+    for (int v = 0; v < plan_.vectors; ++v) {
+      const Ymm sum = own(row, v);
+      if (first) {
+        as.vxorps(sum, sum, sum);
+      } else {
+        as.vmovups(sum, as.ptr[kOwn + kOffset + offset_of(v)]);
+      }
+    }
+  }
+
+  // The taps of a round are of `rows` rows in turn.
+  struct Round {
+    int taps = 1;
+    int first_row = 0;
+    int rows = 1;
+  };
+
+  // A loop whose number of rounds is the next word.
+  void assemble_rest(Xbyak::CodeGenerator& as, const Round& round) const {
+    as.mov(kCount.cvt32(), dword[kTable]);
+    as.add(kTable, kWord);
+    assemble_loop(as, round);
+  }
+
+  // No round where the count is 0.
+  void assemble_loop(Xbyak::CodeGenerator& as, const Round& round) const {
     Xbyak::Label loop, done;
     as.test(kCount.cvt32(), kCount.cvt32());
     as.jz(done, kNear);
     as.L(loop);
-    for (int i = 0; i < taps; ++i) assemble_tap(as, i);
-    emit_lane_sums(as, kFirstSum, taps, kReduced, kScratch);
-    assemble_gradients(as, taps);
-    as.add(kTable, taps * tap_bytes_);
+    for (int i = 0; i < round.taps; ++i) assemble_tap(as, i, round.first_row + i % round.rows);
+    emit_lane_sums(as, kFirstSum, round.taps, kReduced, kScratch);
+    assemble_gradients(as, round.taps);
+    as.add(kTable, round.taps * tap_bytes_);
     as.dec(kCount.cvt32());
     as.jnz(loop, kNear);
     as.L(done);
   }
 
-  void assemble_tap(Xbyak::CodeGenerator& as, int i) const {
+  void assemble_tap(Xbyak::CodeGenerator& as, int i, int row) const {
     const Ymm sum(kFirstSum + i);
     as.movsxd(kOffset, dword[kTable + i * tap_bytes_]);
     as.vxorps(sum, sum, sum);
@@ -180,13 +208,13 @@ class TableSumsEmitter {
       const int v = vector_at(step);
       const Xbyak::Address gathered = as.ptr[kGathered + kOffset + offset_of(v)];
       if (!fused_) {
-        as.vfmadd231ps(sum, paired(step), gathered);
+        as.vfmadd231ps(sum, paired(row, step), gathered);
         continue;
       }
       as.vmovups(kGatheredVector, gathered);
-      as.vfmadd231ps(own(v), kValue, kGatheredVector);
-      if (is_held(step)) {
-        as.vfmadd231ps(sum, paired(step), kGatheredVector);
+      as.vfmadd231ps(own(row, v), kValue, kGatheredVector);
+      if (is_held(row, step)) {
+        as.vfmadd231ps(sum, paired(row, step), kGatheredVector);
       } else {
         as.vfmadd231ps(sum, kGatheredVector, as.ptr[kPaired + offset_of(v)]);
       }
@@ -208,11 +236,13 @@ class TableSumsEmitter {
   }
 
   void assemble_store(Xbyak::CodeGenerator& as) const {
-    as.movsxd(kOffset, dword[kTable]);
-    for (int v = 0; v < plan_.vectors; ++v) {
-      as.vmovups(as.ptr[kOwn + kOffset + offset_of(v)], own(v));
+    for (int r = 0; r < rows_; ++r) {
+      as.movsxd(kOffset, dword[kTable + kWord * r]);
+      for (int v = 0; v < plan_.vectors; ++v) {
+        as.vmovups(as.ptr[kOwn + kOffset + offset_of(v)], own(r, v));
+      }
     }
-    as.add(kTable, kWord);
+    as.add(kTable, kWord * rows_);
   }
 
   // The last vector begins `overlap` lanes before the end of the one before it.
@@ -221,20 +251,39 @@ class TableSumsEmitter {
     for (int lane = 0; lane < kMaskWords; ++lane) words_.word(lane < overlap ? 0 : -1);
   }
 
-  void list_row(const TableRow& row, int64_t before) {
-    const int64_t rounds = row.count() / kRoundTaps;
+  // `before`: the row whose paired stream the code has come to.
+  void list_group(const TableGroup& group, int64_t before) {
+    const int64_t each = kRoundTaps / rows_;
+    const int64_t rounds = group[0].count() / each;
     words_.word(rounds);
-    words_.long_word((row.row - before) * plan_.pitches.paired * kFloatBytes);
-    if (fused_) {
-      words_.own(row.row);
-    } else {
-      words_.d_value(row.row, row.taps.begin);
+    for (int r = 0; r < rows_; ++r) {
+      const TableRow& row = group[r];
+      words_.long_word((row.row - before) * plan_.pitches.paired * kFloatBytes);
+      if (fused_) {
+        words_.own(row.row);
+      } else {
+        words_.d_value(row.row, row.taps.begin);
+      }
+      before = row.row;
     }
-    int64_t tap = row.taps.begin;
-    for (; tap < row.taps.begin + rounds * kRoundTaps; ++tap) list_tap(row.row, tap);
-    words_.word(row.taps.end - tap);
-    for (; tap < row.taps.end; ++tap) list_tap(row.row, tap);
-    if (fused_) words_.own(row.row);
+    for (int64_t i = 0; i < rounds * each; ++i) {
+      for (int r = 0; r < rows_; ++r) list_tap(group[r].row, group[r].taps.begin + i);
+    }
+    std::array<TapRange, kMaxTableRows> rest;
+    for (int r = 0; r < rows_; ++r) {
+      rest[r] = {group[r].taps.begin + rounds * each, group[r].taps.end};
+    }
+    if (rows_ > 1) list_rounds(group[rows_ - 1].row, rest[rows_ - 1], kRoundTaps);
+    for (int r = 0; r < rows_; ++r) list_rounds(group[r].row, rest[r], 1);
+    for (int r = 0; r < rows_ && fused_; ++r) words_.own(group[r].row);
+  }
+
+  // As many rounds as there are, and their taps, which are taken from `taps`.
+  void list_rounds(int64_t row, TapRange& taps, int64_t taps_of_round) {
+    const int64_t rounds = (taps.end - taps.begin) / taps_of_round;
+    words_.word(rounds);
+    const int64_t end = taps.begin + rounds * taps_of_round;
+    while (taps.begin < end) list_tap(row, taps.begin++);
   }
 
   void list_tap(int64_t row, int64_t tap) {
@@ -245,6 +294,7 @@ class TableSumsEmitter {
   const TapTable& table_;
   const Plan& plan_;
   const bool fused_;
+  const int rows_;
   const int tap_bytes_;  // of the table
   TableWords words_;
   std::map<bool, Stencil> codes_;  // by first block

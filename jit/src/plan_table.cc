@@ -10,8 +10,11 @@ namespace sparsejit {
 namespace {
 
 // Longest stream, in vectors, of which two rows have their sums in registers: one row alone waits
-// for each of its additions.
-constexpr int kMaxPairedVectors = 6;
+// for each of its additions. Sums of products do not.
+int paired_vectors(KernelKind kind) {
+  if (kind == KernelKind::products) return 0;
+  return kind == KernelKind::accumulate ? 6 : 2;
+}
 
 // What the gathered streams of a block may fill, in sizes of L1, and the taps of a row in a block,
 // on average, that make loading and storing its sums cheap. Measured on Zen 5 (48 KiB), accumulate
@@ -56,7 +59,7 @@ void plan_table(Plan& plan, const KernelRequest& request, const TapTable& table,
   const bool accumulate = request.kind == KernelKind::accumulate;
   plan.vectors = static_cast<int>(divide_up(request.length, machine.isa.lanes));
   plan.panel = request.length;
-  plan.rows_per_group = accumulate && plan.vectors <= kMaxPairedVectors ? 2 : 1;
+  plan.rows_per_group = plan.vectors <= paired_vectors(request.kind) ? 2 : 1;
   plan.taps_per_group = accumulate ? kBodyTaps : kRoundTaps;
   plan.names_values = request.kind == KernelKind::fused || !are_rows_contiguous(table, plan);
   plan.block_streams =

@@ -20,6 +20,20 @@ std::vector<TableRow> sorted_table_rows(const TapTable& table, const Plan& plan,
   return rows;
 }
 
+std::vector<TableGroup> group_table_rows(const std::vector<TableRow>& rows, int size) {
+  std::vector<TableGroup> groups;
+  TableGroup group;
+  int filled = static_cast<int>(rows.size()) % size == 0 ? 0 : size - static_cast<int>(rows.size()) % size;
+  for (int i = 0; i < filled; ++i) group[i] = rows.front();
+  for (const TableRow& row : rows) {
+    group[filled++] = row;
+    if (filled < size) continue;
+    groups.push_back(group);
+    filled = 0;
+  }
+  return groups;
+}
+
 void TableWords::long_word(int64_t word) {
   data_.add(static_cast<int32_t>(word & 0xFFFFFFFF));
   data_.add(static_cast<int32_t>(word >> 32));

@@ -2,6 +2,7 @@
 // over taps take as many rounds as the row before did, which processors predict.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "sparsejit/plan.h"
@@ -20,6 +21,13 @@ struct TableRow {
 // starts or ends their sums.
 std::vector<TableRow> sorted_table_rows(const TapTable& table, const Plan& plan,
                                         const Chunk& chunk, bool all);
+
+inline constexpr int kMaxTableRows = 2;
+using TableGroup = std::array<TableRow, kMaxTableRows>;  // with ascending taps
+
+// Rows side by side, `size` a group. Where one is missing, the first group has the first row twice:
+// both compute the same bits.
+std::vector<TableGroup> group_table_rows(const std::vector<TableRow>& rows, int size);
 
 // Words of tables, from positions in the tap table.
 class TableWords {

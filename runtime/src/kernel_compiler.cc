@@ -77,7 +77,9 @@ std::vector<ChunkCode> locate_chunks(const EmittedKernel& emitted, const uint8_t
   for (const KernelCode& code : emitted.codes) {
     for (size_t i = 0; i < chunks.size(); ++i) {
       const auto size = static_cast<size_t>(code.chunk_begin[i + 1] - code.chunk_begin[i]);
-      if (size > 0) chunks[i].code = {begin + code.chunk_begin[i], size};
+      if (size == 0) continue;
+      chunks[i].code = {begin + code.chunk_begin[i], size};
+      chunks[i].instruction_bytes = static_cast<size_t>(code.code_end[i] - code.chunk_begin[i]);
     }
     begin += code.bytes.size();
   }
@@ -99,7 +101,9 @@ std::vector<CodePiecePtr> share_chunks(const NativeKernel& previous, const Emitt
     return false;
   };
   for (size_t i = 0; i < chunks.size(); ++i) {
-    if (!emitted.emitted[i]) chunks[i] = {.code = previous.chunks()[i].code, .emitted = false};
+    if (emitted.emitted[i]) continue;
+    chunks[i] = previous.chunks()[i];
+    chunks[i].emitted = false;
   }
   std::vector<CodePiecePtr> pieces;
   std::copy_if(previous.pieces().begin(), previous.pieces().end(), std::back_inserter(pieces),
@@ -179,7 +183,9 @@ std::unique_ptr<const CodeListing> KernelCompiler::list_code(
   if (!profilers_.any()) return nullptr;
   std::vector<std::span<const uint8_t>> codes;
   codes.reserve(chunks.size());
-  for (const ChunkCode& chunk : chunks) codes.push_back(chunk.code);
+  for (const ChunkCode& chunk : chunks) {
+    codes.push_back(chunk.code.first(chunk.instruction_bytes));
+  }
   CodeSymbols symbols = chunk_symbols(mask, side, plan.kind, codes);
   if (symbols.empty()) return nullptr;
   return std::make_unique<CodeListing>(profilers_, std::move(symbols), log_);
