@@ -24,9 +24,9 @@ std::vector<KernelCase> table_cases() {
   return cases;
 }
 
-// Blocks of few streams, as soon as rows have taps enough for them.
+// Blocks of few streams, as soon as rows have taps enough for them, and fused kernels prefetch.
 MachineModel small_machine() {
-  MachineModel machine = made_up_machine();
+  MachineModel machine = made_up_machine(4 << 10);
   machine.l1_bytes = 1 << 10;
   return machine;
 }
@@ -95,11 +95,11 @@ TEST_P(TableKernel, ReluInTheLastBlockOnly) {
   ASSERT_GT(plan.blocks, 1);
   const KernelCode code = *emit_kernel(table, plan).code;
   for (size_t chunk = 0; chunk < plan.chunks.size(); ++chunk) {
-    const auto instructions = frontend::disassemble(
-        code, frontend::chunk_range(code, static_cast<int64_t>(chunk)));
-    EXPECT_EQ(plan.chunks[chunk].block + 1 == plan.blocks,
-              std::ranges::any_of(instructions,
-                                  [](const auto& i) { return i.mnemonic == "vmaxps"; }));
+    const auto instructions =
+        frontend::disassemble(code, frontend::chunk_range(code, static_cast<int64_t>(chunk)));
+    EXPECT_EQ(
+        plan.chunks[chunk].block + 1 == plan.blocks,
+        std::ranges::any_of(instructions, [](const auto& i) { return i.mnemonic == "vmaxps"; }));
   }
 }
 
@@ -187,8 +187,7 @@ TEST(TableWords, GatherEveryTap) {
 
 TEST(TablePlan, IsForStreamsOfAtMostEightVectorsInOnePiece) {
   const MachineModel machine = made_up_machine();
-  for (const KernelKind kind :
-       {KernelKind::accumulate, KernelKind::fused, KernelKind::products}) {
+  for (const KernelKind kind : {KernelKind::accumulate, KernelKind::fused, KernelKind::products}) {
     EXPECT_TRUE(can_use_table(make_table_request(kind, 8), machine));
     EXPECT_TRUE(can_use_table(make_table_request(kind, 64), machine));
     EXPECT_FALSE(can_use_table(make_table_request(kind, 65), machine));
@@ -228,6 +227,19 @@ TEST(TablePlan, BlocksFitTheFirstLevelCacheWhileRowsHaveTapsEnough) {
   EXPECT_EQ(blocks(0.9), 6);   // 64 KiB each
   EXPECT_EQ(blocks(0.97), 3);  // 31 taps a row
   EXPECT_EQ(blocks(0.99), 1);
+}
+
+TEST(TablePlan, FusedKernelsPrefetchWhatDoesNotFitTheSecondLevelCache) {
+  const auto prefetch = [](Pass side, KernelKind kind, double sparsity) {
+    const KernelCase kernel{side, make_table_request(kind, 32)};
+    return plan_kernel(kernel.table(Mask::random({512, 512}, sparsity, 1)), kernel.request,
+                       made_up_machine())
+        .prefetch;
+  };
+  EXPECT_GT(prefetch(Pass::backward, KernelKind::fused, 0.5), 0);
+  EXPECT_EQ(prefetch(Pass::backward, KernelKind::fused, 0.95), 0);
+  EXPECT_EQ(prefetch(Pass::forward, KernelKind::accumulate, 0.95), 2);  // 26 values a row
+  EXPECT_EQ(prefetch(Pass::backward, KernelKind::accumulate, 0.95), 0);
 }
 
 TEST(TablePlan, IsFarSmallerThanUnrolledCode) {

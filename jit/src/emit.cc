@@ -104,8 +104,7 @@ const char* to_text(NoteKind kind) {
 }
 
 int64_t unrolled_vector_offset(const Plan& plan, int vector) {
-  const bool whole =
-      plan.family == KernelFamily::resident || plan.family == KernelFamily::table;
+  const bool whole = plan.family == KernelFamily::resident || plan.family == KernelFamily::table;
   if (whole && vector == plan.vectors - 1) return plan.panel * kFloatBytes - kVectorBytes;
   return int64_t{vector} * kVectorBytes;
 }

@@ -33,11 +33,13 @@
 //
 // The table of a group, in words of four bytes:
 //
-//     extra | bias or own of each row | (stream, value) of each extra tap |
-//     entry | bodies | shift | values of each row, less the taps before the entry |
-//     stream (and value) of each tap, row by row | own of each row
+//     extra | values of each row two groups further on, and own, to prefetch where plans ask for it
+//     | bias or own of each row | (stream, value) of each extra tap | entry | bodies | shift |
+//     values of each row, less the taps before the entry | stream (and value) of each tap, row by
+//     row | own of each row
 //
 // The order of any row's sum is that of the table, so results equal other families'.
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -56,6 +58,8 @@ const Ymm kValue(15);
 const Ymm kZero(14);
 const Xbyak::Reg64 kNamedValue = Xbyak::util::rdx;  // names_values, and for extra taps
 constexpr int kWord = static_cast<int>(ChunkData::kWordBytes);
+constexpr int kLine = 64;
+constexpr size_t kGroupsAhead = 2;
 constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 
 // The values of a row of the group.
@@ -64,7 +68,7 @@ Xbyak::Reg64 row_values(int row) { return row == 0 ? Xbyak::util::rdx : Xbyak::u
 // The code of all chunks of one kind of block.
 struct BlockCode {
   Stencil stencil;
-  std::vector<int64_t> entry;         // by taps of each row; bytes from the first
+  std::vector<int64_t> entry;  // by taps of each row; bytes from the first
 };
 
 class TableAccumulateEmitter {
@@ -82,8 +86,10 @@ class TableAccumulateEmitter {
     const BlockCode& code = block_code(chunk.block == 0, last);
     words_.begin_chunk(chunk);
     const std::vector<TableRow> rows = sorted_table_rows(table_, plan_, chunk, true);
-    for (const TableGroup& group : group_table_rows(rows, rows_)) {
-      list_group(group, code, chunk.block == 0);
+    const std::vector<TableGroup> groups = group_table_rows(rows, rows_);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      list_group(groups[i], groups[std::min(i + kGroupsAhead, groups.size() - 1)], code,
+                 chunk.block == 0);
     }
     words_.word(-1);
     writer.stamp_with_data(code.stencil, words_.data());
@@ -111,6 +117,7 @@ class TableAccumulateEmitter {
     as.mov(kCount.cvt32(), dword[kTable]);
     as.test(kCount.cvt32(), kCount.cvt32());
     as.js(end, kNear);
+    assemble_prefetches(as);
     assemble_begin(as, first);
     if (rows_ > 1) assemble_extra(as);
     assemble_bodies(as, code.entry);
@@ -119,6 +126,21 @@ class TableAccumulateEmitter {
     as.L(end);
     code.stencil = builder.finish();
     return code;
+  }
+
+  int prefetch_words() const { return plan_.prefetch == 0 ? 0 : 2 * rows_; }
+
+  // The first values of rows further on, and where their sums go.
+  void assemble_prefetches(Xbyak::CodeGenerator& as) const {
+    for (int r = 0; r < prefetch_words(); ++r) {
+      const bool values = r < rows_;
+      as.movsxd(kOffset, dword[kTable + kWord * (1 + r)]);
+      for (int line = 0; line < (values ? plan_.prefetch : (plan_.vectors + 1) / 2); ++line) {
+        const Xbyak::RegExp at = (values ? kValues : kOwn) + kOffset + kLine * line;
+        values ? as.prefetcht0(as.ptr[at]) : as.prefetchw(as.ptr[at]);
+      }
+    }
+    if (plan_.prefetch != 0) as.add(kTable, kWord * prefetch_words());
   }
 
   void assemble_begin(Xbyak::CodeGenerator& as, bool first) const {
@@ -211,10 +233,12 @@ class TableAccumulateEmitter {
     as.add(kTable, kWord * rows_);
   }
 
-  void list_group(const TableGroup& group, const BlockCode& code, bool first) {
+  void list_group(const TableGroup& group, const TableGroup& ahead, const BlockCode& code,
+                  bool first) {
     const int64_t common = group[0].count();
     const int64_t extra = group[rows_ - 1].count() - common;
     words_.word(extra);
+    if (plan_.prefetch != 0) list_prefetches(ahead);
     for (int r = 0; r < rows_; ++r) {
       first ? words_.bias(group[r].row) : words_.own(group[r].row);
     }
@@ -237,6 +261,14 @@ class TableAccumulateEmitter {
       }
     }
     for (int r = 0; r < rows_; ++r) words_.own(group[r].row);
+  }
+
+  void list_prefetches(const TableGroup& ahead) {
+    for (int r = 0; r < rows_; ++r) {
+      const TapRange& taps = ahead[r].taps;
+      words_.word(taps.begin == taps.end ? 0 : words_.value_offset(taps.begin));
+    }
+    for (int r = 0; r < rows_; ++r) words_.word(words_.own_offset(ahead[r].row));
   }
 
   void list_values(int64_t row, TapRange taps, int64_t before) {

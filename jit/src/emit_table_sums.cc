@@ -2,9 +2,9 @@
 //
 // A row's paired stream x stays in registers, and of a fused kernel what its own stream comes to,
 // too: each vector of dy that is loaded serves both gradients. Taps go four at a time, so that the
-// sums across lanes are shared; rows are sorted by their taps, so that loops are predicted. Of short
-// streams two rows take turns, as dx of one waits for each of its additions. Fused, one row of one
-// vector:
+// sums across lanes are shared; rows are sorted by their taps, so that loops are predicted. Of
+// short streams two rows take turns, as dx of one waits for each of its additions. Fused, one row
+// of one vector:
 //
 //     lea r11, [rip + table]
 //  R: mov r10d, [r11]                     rounds of four taps; negative at the end
@@ -32,7 +32,8 @@
 //     movsxd rax, [r11];  vmovups [rsi + rax], ymm0
 //     jmp R
 //
-// Products do without values and dx. Where the values of a row lie side by side, r9 is where the
+// Where plans ask for it, the value of a tap further on is prefetched. Products do without values
+// and dx. Where the values of a row lie side by side, r9 is where the
 // next gradients go, stored four at a time, and the table has streams only. Beyond five vectors a
 // fused kernel has no register for some vectors of x, which are operands in memory then. With a
 // tail the last one is masked, so it has a register, and is summed first, as in other families.
@@ -93,6 +94,9 @@ class TableSumsEmitter {
       before = group[rows_ - 1].row;
     }
     words_.word(-1);
+    // What the last taps read ahead; elsewhere that may be any word, and fetch in vain.
+    const int64_t ahead = plan_.prefetch == 0 ? 0 : 2 * (plan_.prefetch + kRoundTaps);
+    for (int64_t i = 0; i < ahead; ++i) words_.word(0);
     writer.stamp_with_data(code, words_.data());
   }
 
@@ -203,6 +207,10 @@ class TableSumsEmitter {
     if (fused_) {
       as.movsxd(kNamed, dword[kTable + i * tap_bytes_ + kWord]);
       as.vbroadcastss(kValue, as.ptr[kValues + kNamed]);
+      if (plan_.prefetch != 0) {
+        as.movsxd(kNamed, dword[kTable + (i + plan_.prefetch) * tap_bytes_ + kWord]);
+        as.prefetcht0(as.ptr[kValues + kNamed]);
+      }
     }
     for (int step = 0; step < plan_.vectors; ++step) {
       const int v = vector_at(step);

@@ -47,7 +47,7 @@ inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;     // stream family
 inline const Xbyak::Reg64 kOffset = Xbyak::util::rax;  // of what is read next
 inline const Xbyak::Reg64 kCount = Xbyak::util::r10;   // rounds of a loop
 inline const Xbyak::Reg64 kTable = Xbyak::util::r11;   // moves on as the table is read
-inline const Xbyak::Reg64 kSource = Xbyak::util::rax;    // resident family: one gathered stream
+inline const Xbyak::Reg64 kSource = Xbyak::util::rax;  // resident family: one gathered stream
 }  // namespace registers
 
 inline constexpr int kVectorBytes = 32;

@@ -55,6 +55,12 @@ std::string to_text(const Plan& plan) {
     fmt::format_to(out, "  vectors {}, rows a group {}\n", plan.vectors, plan.rows_per_group);
     fmt::format_to(out, "  the table names {}\n",
                    plan.names_values ? "streams and values" : "streams");
+    if (plan.prefetch != 0) {
+      fmt::format_to(out, "  values prefetched: {}\n",
+                     plan.kind == KernelKind::accumulate
+                         ? fmt::format("{} lines a row", plan.prefetch)
+                         : fmt::format("{} taps ahead", plan.prefetch));
+    }
   }
   if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
   if (plan.relu) text += "  ReLU: negative sums become 0\n";

@@ -93,8 +93,7 @@ void CodeWriter::put(int64_t at, const SlotOperand& operand, bool note) {
   }
   std::memcpy(&code_.bytes[at], &word, sizeof(word));
   if (!options_.notes || !note) return;
-  code_.notes.push_back(
-      {.at = at, .kind = operand.kind, .row = operand.row, .tap = operand.tap});
+  code_.notes.push_back({.at = at, .kind = operand.kind, .row = operand.row, .tap = operand.tap});
 }
 
 void CodeWriter::stamp(const Stencil& stencil, std::span<const SlotOperand> operands) {

@@ -6,24 +6,24 @@
 
 namespace sparsejit {
 
-std::vector<TableRow> sorted_table_rows(const TapTable& table, const Plan& plan,
-                                        const Chunk& chunk, bool all) {
+std::vector<TableRow> sorted_table_rows(const TapTable& table, const Plan& plan, const Chunk& chunk,
+                                        bool all) {
   std::vector<TableRow> rows;
   for (int64_t row = plan.part_begin[chunk.part]; row < plan.part_begin[chunk.part + 1]; ++row) {
     const TapRange taps = block_range(table, plan, row, chunk.block);
     const bool skips = all ? skips_row(plan, taps, chunk.block) : taps.begin == taps.end;
     if (!skips) rows.push_back({row, taps});
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) {
-    return a.count() < b.count();
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const TableRow& a, const TableRow& b) { return a.count() < b.count(); });
   return rows;
 }
 
 std::vector<TableGroup> group_table_rows(const std::vector<TableRow>& rows, int size) {
   std::vector<TableGroup> groups;
   TableGroup group;
-  int filled = static_cast<int>(rows.size()) % size == 0 ? 0 : size - static_cast<int>(rows.size()) % size;
+  const int last = static_cast<int>(rows.size()) % size;
+  int filled = last == 0 ? 0 : size - last;
   for (int i = 0; i < filled; ++i) group[i] = rows.front();
   for (const TableRow& row : rows) {
     group[filled++] = row;
@@ -39,25 +39,31 @@ void TableWords::long_word(int64_t word) {
   data_.add(static_cast<int32_t>(word >> 32));
 }
 
-void TableWords::bias(int64_t row) { add(row, NoteKind::bias, row, -1); }
+int64_t TableWords::value_offset(int64_t tap) const {
+  return (value_slot(table_, plan_, tap) - value_base_) * kFloatBytes;
+}
 
-void TableWords::own(int64_t row) { add(row * plan_.pitches.own, NoteKind::own, row, -1); }
+int64_t TableWords::own_offset(int64_t row) const { return row * plan_.pitches.own * kFloatBytes; }
+
+void TableWords::bias(int64_t row) { add(row * kFloatBytes, NoteKind::bias, row, -1); }
+
+void TableWords::own(int64_t row) { add(own_offset(row), NoteKind::own, row, -1); }
 
 void TableWords::gathered(int64_t row, int64_t tap) {
   const Tap& t = table_.taps[tap];
-  add(t.stream * plan_.pitches.gathered + t.shift, NoteKind::gathered, row, tap);
+  add((t.stream * plan_.pitches.gathered + t.shift) * kFloatBytes, NoteKind::gathered, row, tap);
 }
 
 void TableWords::value(int64_t row, int64_t tap, int64_t ahead) {
-  add(slot(tap) - ahead, NoteKind::value, row, tap);
+  add(value_offset(tap) - ahead * kFloatBytes, NoteKind::value, row, tap);
 }
 
 void TableWords::d_value(int64_t row, int64_t tap) {
-  add(slot(tap), NoteKind::d_value, row, tap);
+  add(value_offset(tap), NoteKind::d_value, row, tap);
 }
 
-void TableWords::add(int64_t floats, NoteKind kind, int64_t row, int64_t tap) {
-  data_.add(SlotOperand{floats * kFloatBytes, kind, static_cast<int32_t>(row), tap});
+void TableWords::add(int64_t offset, NoteKind kind, int64_t row, int64_t tap) {
+  data_.add(SlotOperand{offset, kind, static_cast<int32_t>(row), tap});
 }
 
 }  // namespace sparsejit

@@ -19,8 +19,8 @@ struct TableRow {
 
 // Those of the chunk that are not skipped. `all`: rows without taps are listed where the block
 // starts or ends their sums.
-std::vector<TableRow> sorted_table_rows(const TapTable& table, const Plan& plan,
-                                        const Chunk& chunk, bool all);
+std::vector<TableRow> sorted_table_rows(const TapTable& table, const Plan& plan, const Chunk& chunk,
+                                        bool all);
 
 inline constexpr int kMaxTableRows = 2;
 using TableGroup = std::array<TableRow, kMaxTableRows>;  // with ascending taps
@@ -41,6 +41,9 @@ class TableWords {
   ChunkData& data() { return data_; }
 
   void word(int64_t word) { data_.add(word); }
+  // The same offset as value() and own(), without a note.
+  int64_t value_offset(int64_t tap) const;
+  int64_t own_offset(int64_t row) const;
   void long_word(int64_t word);  // 64 bits
   void bias(int64_t row);
   void own(int64_t row);
@@ -50,8 +53,7 @@ class TableWords {
   void d_value(int64_t row, int64_t tap);
 
  private:
-  int64_t slot(int64_t tap) const { return value_slot(table_, plan_, tap) - value_base_; }
-  void add(int64_t floats, NoteKind kind, int64_t row, int64_t tap);
+  void add(int64_t offset, NoteKind kind, int64_t row, int64_t tap);
 
   const TapTable& table_;
   const Plan& plan_;

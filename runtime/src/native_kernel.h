@@ -26,7 +26,7 @@ using CodePiecePtr = std::shared_ptr<const CodePiece>;
 struct ChunkCode {
   std::span<const uint8_t> code;
   size_t instruction_bytes = 0;  // of the code; the rest is a table
-  bool emitted = true;  // for this kernel, not for an earlier one
+  bool emitted = true;           // for this kernel, not for an earlier one
 };
 
 class NativeKernel : public PanelKernel {

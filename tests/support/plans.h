@@ -83,9 +83,8 @@ inline const char* family_word(const KernelRequest& request) {
 }
 
 inline std::string to_text(const KernelCase& kernel) {
-  return fmt::format("{} {}{} of {} floats", to_text(kernel.side),
-                     family_word(kernel.request), to_text(kernel.request.kind),
-                     kernel.request.length);
+  return fmt::format("{} {}{} of {} floats", to_text(kernel.side), family_word(kernel.request),
+                     to_text(kernel.request.kind), kernel.request.length);
 }
 
 // Shapes and densities that break things: nothing, everything, one tap, single rows and columns,

@@ -32,13 +32,12 @@ Report inspect(const InspectOptions& options) {
   Report inspected;
   inspected.layer = std::make_shared<const InspectedLayer>(make_layer(options));
   inspected.machine = detect_machine();
-  inspected.passes = inspect_passes(
-      inspected.layer,
-      {.options = layer_options(options),
-       .passes = options.passes(),
-       .tiled = options.tiled,
-       .table = options.table},
-      inspected.machine);
+  inspected.passes = inspect_passes(inspected.layer,
+                                    {.options = layer_options(options),
+                                     .passes = options.passes(),
+                                     .tiled = options.tiled,
+                                     .table = options.table},
+                                    inspected.machine);
   for (const PassInspection& pass : inspected.passes) {
     for (const KernelInspection& kernel : pass.kernels) validate_choice(options.choice, kernel);
   }

@@ -107,8 +107,7 @@ Json listing_json(const KernelInspection& kernel, const Listing& listing) {
       instructions.push_back(instruction_json(decoded[i], annotations[i], kernel.code));
     }
     Json table = Json::array();
-    for (const TableWord& word :
-         find_table_words(kernel.code, piece.chunk, listing.choice.row)) {
+    for (const TableWord& word : find_table_words(kernel.code, piece.chunk, listing.choice.row)) {
       table.push_back(word_json(word, kernel));
     }
     json["pieces"].push_back({{"chunk", piece.chunk},

@@ -95,6 +95,9 @@ struct Plan {
   // Table: whether the table names the value of each tap, as those of a row do not lie side by side
   // in memory.
   bool names_values = false;
+  // Table, accumulate: cache lines of the values of each row that are prefetched some rows ahead,
+  // as rows are not in the order of memory; fused: how many taps ahead values are. 0: not at all.
+  int prefetch = 0;
   // The stream is no multiple of the lanes: its last vector is handled apart, overlapping the one
   // before it, so that no access leaves the stream.
   bool tail = false;
@@ -136,8 +139,8 @@ struct TapRange {
 // The taps of one row that gather from one block of the plan.
 TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32_t block);
 
-// Accumulate, stream and table family: a row without taps in `block` is left as it is, unless the block is
-// the first, which starts the sum, or the last and there is a ReLU to apply.
+// Accumulate, stream and table family: a row without taps in `block` is left as it is, unless the
+// block is the first, which starts the sum, or the last and there is a ReLU to apply.
 bool skips_row(const Plan& plan, TapRange taps, int32_t block);
 
 // Longest stream the resident family of any engine takes, in vectors.
