@@ -40,10 +40,12 @@
 //
 // The table of a row, in words of four bytes:
 //
-//     rounds | step of the paired stream, and own or first gradient, of each row |
+//     rounds | steps to paired streams two groups further on, and own of these, to prefetch |
+//     step of the paired stream, and own or first gradient, of each row |
 //     (stream, value) of each tap in rounds |
 //     two rows: rounds of the second alone, and their taps |
 //     taps left of each row, and these | own of each row, where fused
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -71,6 +73,8 @@ const Xbyak::Reg64 kNamed = Xbyak::util::r9;  // where a value, or its gradient,
 constexpr int kWord = static_cast<int>(ChunkData::kWordBytes);
 constexpr int kRowWords = 3;   // of a row in the header of its group
 constexpr int kMaskWords = 8;  // before all rows, where there is a tail
+constexpr int kLine = 64;
+constexpr size_t kGroupsAhead = 2;
 constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 
 class TableSumsEmitter {
@@ -89,9 +93,10 @@ class TableSumsEmitter {
     if (plan_.tail) list_mask();
     const std::vector<TableRow> rows = sorted_table_rows(table_, plan_, chunk, fused_);
     int64_t before = 0;
-    for (const TableGroup& group : group_table_rows(rows, rows_)) {
-      list_group(group, before);
-      before = group[rows_ - 1].row;
+    const std::vector<TableGroup> groups = group_table_rows(rows, rows_);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      list_group(groups[i], groups[std::min(i + kGroupsAhead, groups.size() - 1)], before);
+      before = groups[i][rows_ - 1].row;
     }
     words_.word(-1);
     // What the last taps read ahead; elsewhere that may be any word, and fetch in vain.
@@ -133,6 +138,7 @@ class TableSumsEmitter {
     as.mov(kCount.cvt32(), dword[kTable]);
     as.test(kCount.cvt32(), kCount.cvt32());
     as.js(end, kNear);
+    assemble_prefetches(as);
     assemble_begin(builder, first);
     assemble_loop(as, {.taps = kRoundTaps, .rows = rows_});
     if (rows_ > 1) assemble_rest(as, {.taps = kRoundTaps, .first_row = rows_ - 1});
@@ -141,6 +147,20 @@ class TableSumsEmitter {
     as.jmp(row, kNear);
     as.L(end);
     return builder.finish();
+  }
+
+  int prefetch_words() const { return fused_ ? 2 * rows_ : rows_; }
+
+  // The paired and own streams of rows further on, which are not next to these in memory.
+  void assemble_prefetches(Xbyak::CodeGenerator& as) const {
+    for (int r = 0; r < prefetch_words(); ++r) {
+      as.movsxd(kOffset, dword[kTable + kWord * (1 + r)]);
+      for (int line = 0; line < (plan_.vectors + 1) / 2; ++line) {
+        const Xbyak::RegExp at = (r < rows_ ? kPaired : kOwn) + kOffset + kLine * line;
+        r < rows_ ? as.prefetcht0(as.ptr[at]) : as.prefetchw(as.ptr[at]);
+      }
+    }
+    as.add(kTable, kWord * prefetch_words());
   }
 
   void assemble_begin(StencilBuilder& builder, bool first) const {
@@ -259,14 +279,20 @@ class TableSumsEmitter {
     for (int lane = 0; lane < kMaskWords; ++lane) words_.word(lane < overlap ? 0 : -1);
   }
 
+  int64_t paired_step(int64_t from, int64_t to) const {
+    return (to - from) * plan_.pitches.paired * kFloatBytes;
+  }
+
   // `before`: the row whose paired stream the code has come to.
-  void list_group(const TableGroup& group, int64_t before) {
+  void list_group(const TableGroup& group, const TableGroup& ahead, int64_t before) {
     const int64_t each = kRoundTaps / rows_;
     const int64_t rounds = group[0].count() / each;
     words_.word(rounds);
+    for (int r = 0; r < rows_; ++r) words_.word(paired_step(before, ahead[r].row));
+    for (int r = 0; r < rows_ && fused_; ++r) words_.word(words_.own_offset(ahead[r].row));
     for (int r = 0; r < rows_; ++r) {
       const TableRow& row = group[r];
-      words_.long_word((row.row - before) * plan_.pitches.paired * kFloatBytes);
+      words_.long_word(paired_step(before, row.row));
       if (fused_) {
         words_.own(row.row);
       } else {

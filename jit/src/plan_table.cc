@@ -97,7 +97,7 @@ PartLimits table_part_limits() { return {.max_parts = kMaxParts, .min_taps = kMi
 
 int64_t table_row_bytes(const Plan& plan, int64_t taps) {
   const int64_t tap_words = plan.names_values ? 2 : 1;
-  const int64_t row_words = plan.kind == KernelKind::accumulate ? 8 : 7;
+  const int64_t row_words = plan.kind == KernelKind::accumulate ? 8 : 9;
   return kWordBytes * (taps * tap_words + row_words);
 }
 
