@@ -60,7 +60,8 @@ struct Prepared {
   KernelCode code;
 };
 
-Prepared prepare(const Mask& mask, const KernelCase& kernel, Edge edge, int64_t l2_bytes) {
+Prepared prepare(const Mask& mask, const KernelCase& kernel, Edge edge,
+                 const MachineModel& machine) {
   Prepared run{mask, kernel, edge, {}, {}, {}, {}, {}};
   run.inputs.x = random_floats(kernel.request.length * mask.cols(), 1);
   run.inputs.dy = random_floats(kernel.request.length * mask.rows(), 2);
@@ -71,7 +72,7 @@ Prepared prepare(const Mask& mask, const KernelCase& kernel, Edge edge, int64_t 
   KernelRequest whole = kernel.request;  // buffers hold whole streams, not packed panels
   const int64_t pitch = stream_pitch(kernel.request.length);
   whole.pitches = {.gathered = pitch, .own = pitch, .paired = pitch};
-  run.plan = plan_kernel(run.table, whole, made_up_machine(l2_bytes));
+  run.plan = plan_kernel(run.table, whole, machine);
   EmitResult result = emit_kernel(run.table, run.plan);
   if (!result.code) throw std::runtime_error(result.reason);
   run.code = std::move(*result.code);
@@ -187,10 +188,11 @@ TEST_P(EmitRun, MatchesTheReference) {
   for (const Mask& mask : assorted_masks()) {
     for (const KernelCase& kernel : assorted_cases()) {
       if (kernel.request.tiled) continue;
-      for (const int64_t l2_bytes : {int64_t{4} << 10, int64_t{1} << 20}) {
-        SCOPED_TRACE(fmt::format("{}, {}x{} mask, L2 {}", to_text(kernel), mask.rows(), mask.cols(),
-                                 l2_bytes));
-        check(prepare(mask, kernel, GetParam(), l2_bytes));
+      for (const MachineModel& machine : made_up_machines()) {
+        if (!can_run_code_for(machine)) continue;
+        SCOPED_TRACE(fmt::format("{}, {}x{} mask, {}", to_text(kernel), mask.rows(), mask.cols(),
+                                 to_text(machine)));
+        check(prepare(mask, kernel, GetParam(), machine));
       }
     }
   }
@@ -204,7 +206,9 @@ TEST_P(EmitRun, MatchesTheReferenceForEveryGroupSize) {
       if (kernel.request.tiled) continue;
       SCOPED_TRACE(fmt::format("{}, {} taps in the row", to_text(kernel), taps));
       const Mask& mask = kernel.side == Pass::forward ? wide : tall;
-      check(prepare(mask, kernel, GetParam(), 1 << 20));
+      for (const MachineModel& machine : made_up_machines()) {
+        if (can_run_code_for(machine)) check(prepare(mask, kernel, GetParam(), machine));
+      }
     }
   }
 }

@@ -49,6 +49,7 @@ std::string to_text(const Plan& plan) {
                    plan.rows_per_group, plan.most_rows());
     if (plan.own_in_tiles) text += "  results stay in tiles\n";
   }
+  if (plan.lanes == 16) text += "  AVX-512: vectors of 16 floats\n";
   if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
   if (plan.relu) text += "  ReLU: negative sums become 0\n";
   fmt::format_to(out, "  taps a group {}\n", plan.taps_per_group);

@@ -21,6 +21,10 @@ Xbyak::Address StencilBuilder::slot(const Xbyak::RegExp& base) {
   return generator_.ptr[base + static_cast<size_t>(placeholder(slots_++))];
 }
 
+Xbyak::Address StencilBuilder::broadcast_slot(const Xbyak::RegExp& base) {
+  return generator_.ptr_b[base + static_cast<size_t>(placeholder(slots_++))];
+}
+
 void StencilBuilder::jump_if_greater() {
   Xbyak::Label anywhere;
   generator_.L(anywhere);

@@ -1,5 +1,5 @@
-// See cost_model.h. Constants were measured on Zen 4: linear layers from 64 -> 64 to 768 -> 3072,
-// 50% to 99%, batches of 1 to 902, hot.
+// See cost_model.h. Constants were measured on Zen 4, those of AVX-512 on Zen 5: linear layers from
+// 64 -> 64 to 768 -> 3072, 50% to 99%, batches of 1 to 902, hot.
 #include "cost_model.h"
 
 #include <algorithm>
@@ -7,13 +7,16 @@
 namespace sparsejit {
 namespace {
 
-// Seconds for one tap over one vector of eight floats.
+// Seconds for one tap over eight floats, half a vector of AVX-512.
 constexpr double kAccumulateVector = 0.33e-9;
+constexpr double kAccumulateVector512 = 0.20e-9;
 constexpr double kProductsVector = 0.33e-9;
 constexpr double kFusedVector = 0.53e-9;
 // Tiled kernels: for one tap; and for each row and block, its sums.
 constexpr double kTiledVector = 0.19e-9;
+constexpr double kTiledVector512 = 0.14e-9;
 constexpr double kTiledRowVector = 0.72e-9;
+constexpr double kTiledRowVector512 = 0.82e-9;
 // Copying a vector to or from tiles, which stay near, or through a buffer of a whole slab.
 constexpr double kCopiedVector = 2.0e-9;
 constexpr double kPackedVector = 5.0e-9;
@@ -48,10 +51,10 @@ constexpr double kDenseOperations512 = 120e9;
 constexpr double kDenseCall = 2e-6;
 constexpr double kDenseBytes = 20e9;
 
-double vector_seconds(KernelKind kind) {
-  switch (kind) {
+double vector_seconds(const Plan& plan) {
+  switch (plan.kind) {
     case KernelKind::accumulate:
-      return kAccumulateVector;
+      return plan.lanes == 16 ? kAccumulateVector512 : kAccumulateVector;
     case KernelKind::products:
       return kProductsVector;
     case KernelKind::fused:
@@ -76,10 +79,12 @@ struct StepWork {
     const int64_t panels = std::max<int64_t>(1, (work.longest_slab + panel - 1) / panel);
     rounds = static_cast<double>(work.slabs * panels);
     const double vectors = static_cast<double>(work.floats) / machine.isa.lanes;
-    vector_loop = vectors * vector_seconds(plan.kind);
+    vector_loop = vectors * vector_seconds(plan);
     if (plan.family != KernelFamily::tiled || taps == 0) return;
     const auto rows = static_cast<double>(plan.part_begin.back() * plan.blocks);
-    vector_loop = vectors * (kTiledVector + kTiledRowVector * rows / taps);
+    const bool wide = plan.lanes == 16;
+    vector_loop = vectors * ((wide ? kTiledVector512 : kTiledVector) +
+                             (wide ? kTiledRowVector512 : kTiledRowVector) * rows / taps);
   }
 
   bool sums;

@@ -43,6 +43,7 @@ struct PassGeometry {
   const LoweredLayer& lowered;
   const PassShape& shape;
   const Slabs& slabs;
+  const MachineModel& machine;
 };
 
 // Packs what is better packed than used in place.
