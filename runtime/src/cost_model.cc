@@ -23,11 +23,11 @@ constexpr double kPackedVector = 5.0e-9;
 // Adding up the lanes of a sum: for each tap and round.
 constexpr double kSum = 0.4e-9;
 
-// Bytes of code a second: from L2, from L3, from memory. L3 gets slower as the code takes more than
-// a sixth of it.
+// Bytes of code a second: from L2, from L3, from memory (code_fetch.h). L3 gets slower as the code
+// takes more than a sixth of it.
 constexpr double kCodeFromL2 = 60e9;
-constexpr double kCodeFromL3 = 40e9;
-constexpr double kCodeFromMemory = 7e9;
+constexpr double kCodeFromL3 = 30e9;
+constexpr double kCodeFromMemory = 18e9;
 
 // Intrinsics read an index, set up a pointer and choose a loop for each tap and round: at least so
 // long in all, and so long beside the arithmetic.
