@@ -21,8 +21,8 @@
 // table has them side by side, all inside of the part; others one by one, into ymm15. With ReLU the
 // last block stores vmaxps of zeros in ymm15 and the sum; a NaN stays.
 //
-// With AVX-512 a tile is one vector, each source is loaded once for the group's 16 rows, and a tap
-// is one instruction, vfmadd231ps zmm0, zmm16, [rcx + value0]{1to16}.
+// With AVX-512 a tile is one vector, each source is loaded once for the group's 24 rows, and a tap
+// is one instruction, vfmadd231ps zmm0, zmm24, [rcx + value0]{1to16}.
 //
 // Prefetches of the next tile, and of the places where the last block will write, are spread over
 // the taps. Beyond the last tile they fetch in vain, which is harmless.
