@@ -29,10 +29,11 @@ void cut_into_blocks(const TapTable& table, Plan& plan, int64_t block_streams) {
 
 // block_streams 0: as planned.
 void expect_golden_code(const std::string& name, const KernelCase& kernel,
-                        int64_t block_streams = 0) {
+                        int64_t block_streams = 0,
+                        const MachineModel& machine = made_up_machine()) {
   const Mask mask = Mask::from_smtx("3, 5, 5\n0 2 2 5\n0 2 0 1 4\n");
   const TapTable table = kernel.table(mask);
-  Plan plan = plan_kernel(table, kernel.request, made_up_machine());
+  Plan plan = plan_kernel(table, kernel.request, machine);
   ASSERT_EQ(plan.parts(), 1);
   if (block_streams != 0) cut_into_blocks(table, plan, block_streams);
   const bool table_sums = plan.family == KernelFamily::table && plan.kind == KernelKind::accumulate;
@@ -86,6 +87,12 @@ TEST(EmitGolden, ResidentAccumulate) {
 
 TEST(EmitGolden, ResidentAccumulateOfThreeVectors) {
   expect_golden_code("emit_resident_accumulate_wide.txt", accumulate(24));
+}
+
+TEST(EmitGolden, ResidentAccumulateWithAvx512) {
+  const MachineModel machine = with_avx512(made_up_machine());
+  expect_golden_code("emit_resident_accumulate_avx512.txt", accumulate(16), 0, machine);
+  expect_golden_code("emit_resident_accumulate_avx512_wide.txt", accumulate(40), 0, machine);
 }
 
 TEST(EmitGolden, ResidentProducts) {

@@ -27,10 +27,10 @@ struct Emitted {
   KernelCode code;
 };
 
-Emitted emit(const Mask& mask, const KernelCase& kernel, int64_t l2_bytes) {
+Emitted emit(const Mask& mask, const KernelCase& kernel, const MachineModel& machine) {
   Emitted result;
   result.table = kernel.table(mask);
-  result.plan = plan_kernel(result.table, kernel.request, made_up_machine(l2_bytes));
+  result.plan = plan_kernel(result.table, kernel.request, machine);
   EmitResult emitted = emit_kernel(result.table, result.plan, {.notes = true});
   if (!emitted.code) throw std::runtime_error("no code: " + emitted.reason);
   result.code = std::move(*emitted.code);
@@ -41,10 +41,10 @@ template <typename Check>
 void for_all_code(const Check& check) {
   for (const Mask& mask : assorted_masks()) {
     for (const KernelCase& kernel : assorted_cases()) {
-      for (const int64_t l2_bytes : {int64_t{4} << 10, int64_t{1} << 20}) {
-        SCOPED_TRACE(fmt::format("{}, {}x{} mask, L2 {}", to_text(kernel), mask.rows(), mask.cols(),
-                                 l2_bytes));
-        check(emit(mask, kernel, l2_bytes));
+      for (const MachineModel& machine : made_up_machines()) {
+        SCOPED_TRACE(fmt::format("{}, {}x{} mask, {}", to_text(kernel), mask.rows(), mask.cols(),
+                                 to_text(machine)));
+        check(emit(mask, kernel, machine));
       }
     }
   }
@@ -88,10 +88,20 @@ TEST(Emit, ChunksEndWithVzeroupperAndTheirOnlyReturn) {
 TEST(Emit, NoLegacySseAmongVectorInstructions) {
   for_all_chunks([](const std::vector<Instruction>& chunk) {
     for (const Instruction& instruction : chunk) {
-      if (mentions(instruction, "xmm") || mentions(instruction, "ymm")) {
+      if (mentions(instruction, "mm")) {
         EXPECT_EQ(instruction.mnemonic[0], 'v') << instruction.text;
       }
-      EXPECT_FALSE(mentions(instruction, "zmm")) << instruction.text;
+    }
+  });
+}
+
+TEST(Emit, ZmmRegistersOnlyWhereThePlanHasSixteenLanes) {
+  for_all_code([](const Emitted& emitted) {
+    for (size_t chunk = 0; chunk < emitted.plan.chunks.size(); ++chunk) {
+      for (const Instruction& i : chunk_instructions(emitted.code, static_cast<int64_t>(chunk))) {
+        EXPECT_FALSE(mentions(i, "zmm") && emitted.plan.lanes != 16) << i.text;
+        EXPECT_FALSE(mentions(i, "ymm") && emitted.plan.lanes == 16) << i.text;
+      }
     }
   });
 }
@@ -171,8 +181,9 @@ bool is_stream_access(NoteKind kind) {
 // vector of a resident stream, which ends where the stream ends.
 bool is_vector_offset(const Plan& plan, int64_t bytes) {
   if (plan.family == KernelFamily::stream) return bytes == 0;
-  const int64_t last = 4 * (plan.family == KernelFamily::tiled ? kTileFloats : plan.panel) - 32;
-  return bytes == last || (bytes >= 0 && bytes < last && bytes % 32 == 0);
+  const int64_t vector = 4 * plan.lanes;
+  const int64_t last = 4 * (plan.family == KernelFamily::tiled ? kTileFloats : plan.panel) - vector;
+  return bytes == last || (bytes >= 0 && bytes < last && bytes % vector == 0);
 }
 
 struct Access {
@@ -284,11 +295,13 @@ TEST(Emit, IsDeterministicAndNotesDoNotChangeTheBytes) {
 TEST(Emit, CodeBytesAreCloseToTheEstimate) {
   const Mask mask = Mask::random({512, 256}, 0.9, 8);
   for (const KernelCase& kernel : assorted_cases()) {
-    const Emitted emitted = emit(mask, kernel, 512 << 10);
-    const double ratio = static_cast<double>(emitted.code.bytes.size()) /
-                         static_cast<double>(emitted.plan.code_bytes_estimate);
-    EXPECT_GT(ratio, 0.8) << to_text(kernel);
-    EXPECT_LT(ratio, 1.2) << to_text(kernel);
+    for (const MachineModel& machine : {made_up_machine(), with_avx512(made_up_machine())}) {
+      const Emitted emitted = emit(mask, kernel, machine);
+      const double ratio = static_cast<double>(emitted.code.bytes.size()) /
+                           static_cast<double>(emitted.plan.code_bytes_estimate);
+      EXPECT_GT(ratio, 0.8) << to_text(kernel) << ", " << to_text(machine);
+      EXPECT_LT(ratio, 1.2) << to_text(kernel) << ", " << to_text(machine);
+    }
   }
 }
 

@@ -17,10 +17,11 @@ using namespace frontend;
 std::string stable_part(const std::string& plan) { return plan.substr(0, plan.find("sizes\n")); }
 
 std::string report_text(const std::shared_ptr<const InspectedLayer>& layer,
-                        const InspectRequest& request) {
+                        const InspectRequest& request,
+                        const MachineModel& machine = made_up_machine()) {
   std::string text = mask_text(*layer);
   if (layer->conv) text += conv_text(*layer->conv);
-  for (const PassInspection& pass : inspect_passes(layer, request, made_up_machine())) {
+  for (const PassInspection& pass : inspect_passes(layer, request, machine)) {
     for (const KernelInspection& kernel : pass.kernels) {
       const ReportOptions all{.max_lines = 0};
       const Listing listing = list_code(kernel, {});
@@ -55,8 +56,10 @@ TEST(InspectText, Tiles) {
   const auto layer = std::make_shared<const InspectedLayer>(Mask::random({5, 110}, 0.93, 4));
   LayerOptions options;
   options.batch = 40;
-  expect_golden("inspect_tiled.txt",
-                report_text(layer, {.options = options, .passes = {Pass::forward}, .tiled = true}));
+  const InspectRequest request{.options = options, .passes = {Pass::forward}, .tiled = true};
+  expect_golden("inspect_tiled.txt", report_text(layer, request));
+  expect_golden("inspect_tiled_avx512.txt",
+                report_text(layer, request, with_avx512(made_up_machine())));
 }
 
 TEST(InspectText, TilesNeedStreamsWithoutShifts) {

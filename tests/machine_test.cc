@@ -25,11 +25,15 @@ TEST(Machine, SizesAreSensible) {
 }
 
 TEST(Machine, EnvironmentCapsTheInstructionSet) {
+  setenv("SPARSEJIT_ISA", "avx2", 1);
+  EXPECT_EQ(detect_machine().unrolled_isa, VectorIsa{});
   setenv("SPARSEJIT_ISA", "portable", 1);
   EXPECT_FALSE(detect_machine().avx2_fma);
+  EXPECT_EQ(detect_machine().unrolled_isa, VectorIsa{});
   unsetenv("SPARSEJIT_ISA");
   EXPECT_EQ(detect_machine().avx2_fma,
             __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0);
+  EXPECT_EQ(detect_machine().unrolled_isa.lanes, __builtin_cpu_supports("avx512f") != 0 ? 16 : 8);
 }
 
 TEST(Machine, WithoutAvx2EveryEngineBecomesPortable) {

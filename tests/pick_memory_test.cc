@@ -85,7 +85,7 @@ TEST(PickKey, TellsApartWhatMayBeFasterInAnotherWay) {
   add([](KeyCase& c) { c.relu = true; });
   add([](KeyCase& c) { c.threads = 2; });
   add([](KeyCase& c) { c.machine.cpu = "another"; });
-  add([](KeyCase& c) { c.machine.isa.name = "another"; });
+  add([](KeyCase& c) { c.machine.unrolled_isa.name = "another"; });
   add([](KeyCase& c) { c.candidates.push_back("dense"); });
   // All weights in a tenth of the rows: the same density, another balance.
   add([](KeyCase& c) {

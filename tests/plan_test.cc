@@ -14,16 +14,16 @@ namespace {
 
 constexpr int64_t kLanes = 8;
 
-// Runs `check(table, plan)` for every mask, pass and length, on a small and a large made-up L2.
+// Runs `check(table, plan)` for every mask, pass and length on all made-up machines.
 template <typename Check>
 void for_all_plans(const Check& check) {
   for (const Mask& mask : assorted_masks()) {
     for (const KernelCase& kernel : assorted_cases()) {
-      for (const int64_t l2_bytes : {int64_t{4} << 10, int64_t{1} << 20}) {
-        SCOPED_TRACE(fmt::format("{}, {}x{} mask, L2 {}", to_text(kernel), mask.rows(), mask.cols(),
-                                 l2_bytes));
+      for (const MachineModel& machine : made_up_machines()) {
+        SCOPED_TRACE(fmt::format("{}, {}x{} mask, {}", to_text(kernel), mask.rows(), mask.cols(),
+                                 to_text(machine)));
         const TapTable table = kernel.table(mask);
-        check(table, plan_kernel(table, kernel.request, made_up_machine(l2_bytes)));
+        check(table, plan_kernel(table, kernel.request, machine));
       }
     }
   }
@@ -143,14 +143,34 @@ TEST(Plan, ResidentFamilyTakesShortStreamsOnly) {
   }
 }
 
-// Accumulators of all interleaved rows, a shared source and one value: 16 registers.
+// Accumulators of all interleaved rows, a shared source and one value.
 TEST(Plan, ResidentAccumulateFitsTheRegisters) {
   for_all_plans([](const TapTable&, const Plan& plan) {
     if (plan.family != KernelFamily::resident || plan.kind != KernelKind::accumulate) return;
     EXPECT_GE(plan.rows_per_group, 1);
     if (plan.rows_per_group == 1) return;
-    EXPECT_LE(plan.rows_per_group * plan.vectors + plan.vectors + 1, 16);
+    EXPECT_LE(plan.rows_per_group * plan.vectors + plan.vectors + 1, plan.lanes == 16 ? 32 : 16);
   });
+}
+
+// Sums across lanes keep eight, so that all ISAs make the same bits.
+TEST(Plan, Avx512ServesUnrolledKernelsThatAccumulate) {
+  const TapTable table = lower_linear(Mask::random({40, 40}, 0.8, 1));
+  const MachineModel machine = with_avx512(made_up_machine());
+  const auto lanes = [&](KernelRequest request) {
+    return plan_kernel(table, request, machine).lanes;
+  };
+  for (const int64_t length : {16, 17, 40, 64}) {
+    KernelRequest request = make_request(KernelKind::accumulate, length);
+    EXPECT_EQ(lanes(request), 16) << length;
+    EXPECT_EQ(lanes(make_tiled_request(length)), 16) << length;
+    EXPECT_EQ(lanes(make_request(KernelKind::products, length)), 8) << length;
+    request.interpreted = true;
+    EXPECT_EQ(lanes(request), 8) << length;
+  }
+  for (const int64_t length : {8, 15, 65, 902}) {
+    EXPECT_EQ(lanes(make_request(KernelKind::accumulate, length)), 8) << length;
+  }
 }
 
 TEST(Plan, RequestedPitchesAreKeptAndOthersChosen) {
@@ -215,11 +235,13 @@ TEST(Plan, CanonicalRequestsMeanTheSamePlan) {
         if (kernel.request.table && length > 64) break;
         kernel.request.length = length;
         kernel.request.pitches = {.gathered = 3001, .own = 3003, .paired = 3005};
-        const KernelRequest canonical = canonical_request(kernel.request, made_up_machine());
-        EXPECT_EQ(plan_kernel(table, canonical, made_up_machine()),
-                  plan_kernel(table, kernel.request, made_up_machine()))
-            << to_text(kernel);
-        EXPECT_EQ(canonical_request(canonical, made_up_machine()), canonical);
+        for (const MachineModel& machine : made_up_machines()) {
+          const KernelRequest canonical = canonical_request(kernel.request, machine);
+          EXPECT_EQ(plan_kernel(table, canonical, machine),
+                    plan_kernel(table, kernel.request, machine))
+              << to_text(kernel);
+          EXPECT_EQ(canonical_request(canonical, machine), canonical);
+        }
       }
     }
   }

@@ -27,6 +27,7 @@ struct TiledCase {
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;
   Edge edge = Edge::end;
+  bool avx512 = false;
 };
 
 class TiledRun {
@@ -40,6 +41,7 @@ class TiledRun {
     request.pitches.own = own_pitch_;
     MachineModel machine = made_up_machine(wanted.l2_bytes);
     machine.l1_bytes = wanted.l1_bytes;
+    if (wanted.avx512) machine = with_avx512(machine);
     plan_ = plan_kernel(table_, request, machine);
     EmitResult result = emit_kernel(table_, plan_);
     if (!result.code) throw std::runtime_error(result.reason);
@@ -170,10 +172,18 @@ class TiledRun {
   LayerInputs in_;
 };
 
-class Tiled : public ::testing::TestWithParam<Edge> {
+struct TiledParameter {
+  Edge edge;
+  bool avx512;
+};
+
+class Tiled : public ::testing::TestWithParam<TiledParameter> {
  protected:
   void SetUp() override {
-    if (!detect_machine().avx2_fma) GTEST_SKIP() << "this machine has no AVX2 and FMA";
+    const MachineModel machine = made_up_machine();
+    if (!can_run_code_for(GetParam().avx512 ? with_avx512(machine) : machine)) {
+      GTEST_SKIP() << "this machine has no " << (GetParam().avx512 ? "AVX-512" : "AVX2 and FMA");
+    }
   }
 };
 
@@ -190,7 +200,8 @@ TEST_P(Tiled, MatchesTheReference) {
                         .length = length,
                         .l1_bytes = cache_bytes,
                         .l2_bytes = cache_bytes,
-                        .edge = GetParam()});
+                        .edge = GetParam().edge,
+                        .avx512 = GetParam().avx512});
           expect_near(run.run(), run.reference(), "own");
         }
       }
@@ -201,7 +212,11 @@ TEST_P(Tiled, MatchesTheReference) {
 TEST_P(Tiled, ReluFollowsTheLastBlock) {
   const Mask mask = Mask::random({50, 70}, 0.8, 5);
   for (const int64_t l1_bytes : {int64_t{4} << 10, int64_t{1} << 20}) {
-    const TiledCase plain{.mask = mask, .length = 41, .l1_bytes = l1_bytes, .edge = GetParam()};
+    const TiledCase plain{.mask = mask,
+                          .length = 41,
+                          .l1_bytes = l1_bytes,
+                          .edge = GetParam().edge,
+                          .avx512 = GetParam().avx512};
     TiledCase relu = plain;
     relu.relu = true;
     EXPECT_EQ(TiledRun(plain).plan().blocks > 1, l1_bytes < 10'000);
@@ -215,8 +230,12 @@ TEST_P(Tiled, ResultsMayStayInTiles) {
   const Mask mask = Mask::random({50, 70}, 0.8, 5);
   for (const int64_t l1_bytes : {int64_t{4} << 10, int64_t{1} << 20}) {
     for (const bool relu : {false, true}) {
-      TiledCase wanted{
-          .mask = mask, .length = 41, .relu = relu, .l1_bytes = l1_bytes, .edge = GetParam()};
+      TiledCase wanted{.mask = mask,
+                       .length = 41,
+                       .relu = relu,
+                       .l1_bytes = l1_bytes,
+                       .edge = GetParam().edge,
+                       .avx512 = GetParam().avx512};
       const std::vector<float> expected = TiledRun(wanted).run();
       wanted.own_in_tiles = true;
       expect_same_bits(TiledRun(wanted).run(), expected, "y");
@@ -227,13 +246,27 @@ TEST_P(Tiled, ResultsMayStayInTiles) {
 // However rows are grouped and blocks are cut, each sum has one order.
 TEST_P(Tiled, BlocksDoNotChangeABit) {
   const Mask mask = Mask::random({90, 200}, 0.7, 6);
-  TiledCase wanted{.mask = mask, .length = 902, .l1_bytes = 1 << 20, .edge = GetParam()};
+  TiledCase wanted{.mask = mask,
+                   .length = 902,
+                   .l1_bytes = 1 << 20,
+                   .edge = GetParam().edge,
+                   .avx512 = GetParam().avx512};
   const std::vector<float> whole = TiledRun(wanted).run();
   for (const int64_t l1_bytes : {4, 8, 16, 32}) {
     wanted.l1_bytes = l1_bytes << 10;
     TiledRun run(wanted);
     EXPECT_GT(run.plan().blocks, 1);
     expect_same_bits(run.run(), whole, "y");
+  }
+}
+
+TEST_P(Tiled, Avx512MakesTheSameBits) {
+  const Mask mask = Mask::random({90, 200}, 0.7, 6);
+  for (const int64_t length : {16, 41, 902}) {
+    TiledCase wanted{.mask = mask, .length = length, .edge = GetParam().edge};
+    const std::vector<float> narrow = TiledRun(wanted).run();
+    wanted.avx512 = GetParam().avx512;
+    expect_same_bits(TiledRun(wanted).run(), narrow, "y");
   }
 }
 
@@ -265,9 +298,15 @@ TEST(TiledPlan, BlocksFollowL1AndPartsFollowL2) {
   for (const Chunk& chunk : large.chunks) EXPECT_LT(chunk.taps * 27, 32 << 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Edges, Tiled, ::testing::Values(Edge::end, Edge::start),
-                         [](const auto& edge) {
-                           return edge.param == Edge::end ? "FlushToTheEnd" : "FlushToTheStart";
+INSTANTIATE_TEST_SUITE_P(Edges, Tiled,
+                         ::testing::Values(TiledParameter{Edge::end, false},
+                                           TiledParameter{Edge::start, false},
+                                           TiledParameter{Edge::end, true},
+                                           TiledParameter{Edge::start, true}),
+                         [](const auto& parameter) {
+                           const bool end = parameter.param.edge == Edge::end;
+                           return std::string(end ? "FlushToTheEnd" : "FlushToTheStart") +
+                                  (parameter.param.avx512 ? "Avx512" : "");
                          });
 
 }  // namespace

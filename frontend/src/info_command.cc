@@ -44,20 +44,26 @@ MachineInfo collect_info() {
 std::string found_text(const MachineInfo& info) {
   std::string text =
       fmt::format("{}AVX2, {}FMA", info.has_avx2 ? "" : "no ", info.has_fma ? "" : "no ");
-  if (info.machine.avx512) text += ", AVX-512 (dense libraries use it, generated code does not)";
-  return text;
+  return text + (info.machine.avx512 ? ", AVX-512" : ", no AVX-512");
 }
 
 std::string cap_text(const MachineInfo& info) {
   if (!info.isa_cap) return "not set";
   if (*info.isa_cap == "portable") return "portable: AVX2 and FMA are hidden";
-  return fmt::format("\"{}\" caps nothing, the known value is portable", *info.isa_cap);
+  if (*info.isa_cap == "avx2") return "avx2: AVX-512 is hidden from generated code";
+  return fmt::format("\"{}\" caps nothing, known values are avx2 and portable", *info.isa_cap);
 }
 
 std::string used_text(const MachineModel& machine) {
   if (!machine.avx2_fma) return "portable C++";
-  return fmt::format("{}, {} floats a vector, {} registers", machine.isa.name, machine.isa.lanes,
-                     machine.isa.registers);
+  const auto describe = [](const VectorIsa& isa) {
+    return fmt::format("{}, {} floats a vector, {} registers", isa.name, isa.lanes, isa.registers);
+  };
+  std::string text = describe(machine.isa);
+  if (machine.unrolled_isa != machine.isa) {
+    text += "; tiles and short streams: " + describe(machine.unrolled_isa);
+  }
+  return text;
 }
 
 std::string info_text(const MachineInfo& info) {
@@ -89,6 +95,7 @@ nlohmann::ordered_json info_json(const MachineInfo& info) {
       {"isa_found", {{"avx2", info.has_avx2}, {"fma", info.has_fma}, {"avx512", machine.avx512}}},
       {"isa_cap", nullptr},
       {"isa_used", machine.avx2_fma ? machine.isa.name : "portable"},
+      {"unrolled_isa_used", machine.avx2_fma ? machine.unrolled_isa.name : "portable"},
       {"l1_bytes", machine.l1_bytes},
       {"l2_bytes", machine.l2_bytes},
       {"l3_bytes", machine.l3_bytes},

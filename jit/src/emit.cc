@@ -105,8 +105,9 @@ const char* to_text(NoteKind kind) {
 
 int64_t unrolled_vector_offset(const Plan& plan, int vector) {
   const bool whole = plan.family == KernelFamily::resident || plan.family == KernelFamily::table;
-  if (whole && vector == plan.vectors - 1) return plan.panel * kFloatBytes - kVectorBytes;
-  return int64_t{vector} * kVectorBytes;
+  const int64_t vector_bytes = int64_t{plan.lanes} * kFloatBytes;
+  if (whole && vector == plan.vectors - 1) return plan.panel * kFloatBytes - vector_bytes;
+  return vector * vector_bytes;
 }
 
 void GatheredStream::begin(StencilBuilder& builder) const {
@@ -120,11 +121,20 @@ Xbyak::Address GatheredStream::vector(StencilBuilder& builder, int vector) const
   return builder.as().ptr[kSource + static_cast<size_t>(unrolled_vector_offset(plan_, vector))];
 }
 
-Stencil make_biased_sums(int first, int vectors) {
+void emit_zero(Xbyak::CodeGenerator& as, const Xbyak::Xmm& vector) {
+  if (vector.isZMM()) {
+    as.vpxord(vector, vector, vector);
+  } else {
+    as.vxorps(vector, vector, vector);
+  }
+}
+
+Stencil make_biased_sums(const Plan& plan, int first) {
   StencilBuilder builder;
   auto& as = builder.as();
-  as.vbroadcastss(Xbyak::Ymm(first), builder.slot(registers::kBias));
-  for (int v = 1; v < vectors; ++v) as.vmovaps(Xbyak::Ymm(first + v), Xbyak::Ymm(first));
+  const Xbyak::Xmm sum = vector_register(plan, first);
+  as.vbroadcastss(sum, builder.slot(registers::kBias));
+  for (int v = 1; v < plan.vectors; ++v) as.vmovaps(vector_register(plan, first + v), sum);
   return builder.finish();
 }
 

@@ -18,6 +18,9 @@
 //
 // With ReLU each accumulator is stored after vmaxps with zeros in ymm15; a NaN stays.
 //
+// With AVX-512 there are 32 registers of twice the lanes. Where a stream is one vector, each source
+// is loaded once and a tap is one instruction, vfmadd231ps zmm0, zmm8, [rcx + value0]{1to16}.
+//
 // The last vector of a stream ends where the stream ends: if the length is no multiple of the lanes
 // it overlaps the one before, and both compute the same bits.
 //
@@ -31,9 +34,7 @@ namespace sparsejit {
 namespace {
 
 using namespace registers;
-using Xbyak::Ymm;
-
-const Ymm kValue(15);
+using Xbyak::Xmm;
 
 class ResidentAccumulateEmitter {
  public:
@@ -42,9 +43,10 @@ class ResidentAccumulateEmitter {
         plan_(plan),
         operands_(table, plan),
         gathered_(plan),
+        value_(last_vector_register(plan)),
         load_shared_(make_load_shared()) {
     for (int row = 0; row < plan.rows_per_group; ++row) {
-      begin_.push_back(make_biased_sums(row * plan.vectors, plan.vectors));
+      begin_.push_back(make_biased_sums(plan, row * plan.vectors));
       direct_.push_back(make_tap(row, false));
       shared_.push_back(make_tap(row, true));
       store_.push_back(make_store(row));
@@ -60,8 +62,10 @@ class ResidentAccumulateEmitter {
   }
 
  private:
-  Ymm accumulator(int row, int vector) const { return Ymm(row * plan_.vectors + vector); }
-  Ymm shared(int vector) const { return accumulator(plan_.rows_per_group, vector); }
+  Xmm accumulator(int row, int vector) const {
+    return vector_register(plan_, row * plan_.vectors + vector);
+  }
+  Xmm shared(int vector) const { return accumulator(plan_.rows_per_group, vector); }
 
   Stencil make_load_shared() const {
     StencilBuilder builder;
@@ -78,13 +82,17 @@ class ResidentAccumulateEmitter {
     StencilBuilder builder;
     auto& as = builder.as();
     if (from_shared && plan_.rows_per_group == 1) return builder.finish();
-    as.vbroadcastss(kValue, builder.slot(kValues));
+    if (embeds_values(plan_)) {
+      as.vfmadd231ps(accumulator(row, 0), shared(0), builder.broadcast_slot(kValues));
+      return builder.finish();
+    }
+    as.vbroadcastss(value_, builder.slot(kValues));
     if (!from_shared) gathered_.begin(builder);
     for (int v = 0; v < plan_.vectors; ++v) {
       if (from_shared) {
-        as.vfmadd231ps(accumulator(row, v), kValue, shared(v));
+        as.vfmadd231ps(accumulator(row, v), value_, shared(v));
       } else {
-        as.vfmadd231ps(accumulator(row, v), kValue, gathered_.vector(builder, v));
+        as.vfmadd231ps(accumulator(row, v), value_, gathered_.vector(builder, v));
       }
     }
     return builder.finish();
@@ -93,10 +101,10 @@ class ResidentAccumulateEmitter {
   Stencil make_store(int row) const {
     StencilBuilder builder;
     auto& as = builder.as();
-    if (plan_.relu) as.vxorps(kValue, kValue, kValue);
+    if (plan_.relu) emit_zero(as, value_);
     for (int v = 0; v < plan_.vectors; ++v) {
-      const Ymm sum = accumulator(row, v);
-      if (plan_.relu) as.vmaxps(sum, kValue, sum);
+      const Xmm sum = accumulator(row, v);
+      if (plan_.relu) as.vmaxps(sum, value_, sum);
       as.vmovups(builder.slot(kOwn), sum);
     }
     return builder.finish();
@@ -120,7 +128,7 @@ class ResidentAccumulateEmitter {
   // All taps that read the source at `at`; returns the position of the next source.
   size_t emit_source(CodeWriter& writer, int64_t first_row, size_t at) {
     const size_t end = same_source_end(merged_, at);
-    const bool share = end - at > 1;
+    const bool share = end - at > 1 || embeds_values(plan_);
     if (share) stamp_sources(writer, load_shared_, first_row + merged_[at].row, merged_[at].tap);
     for (; at < end; ++at) {
       const MergedTap& tap = merged_[at];
@@ -152,6 +160,7 @@ class ResidentAccumulateEmitter {
   const Plan& plan_;
   Operands operands_;
   GatheredStream gathered_;
+  const Xmm value_;  // or zeros
   Stencil load_shared_;
   std::vector<Stencil> begin_;  // by row within the group
   std::vector<Stencil> direct_;

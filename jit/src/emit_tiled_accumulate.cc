@@ -21,6 +21,9 @@
 // table has them side by side, all inside of the part; others one by one, into ymm15. With ReLU the
 // last block stores vmaxps of zeros in ymm15 and the sum; a NaN stays.
 //
+// With AVX-512 a tile is one vector, each source is loaded once for the group's 24 rows, and a tap
+// is one instruction, vfmadd231ps zmm0, zmm24, [rcx + value0]{1to16}.
+//
 // Prefetches of the next tile, and of the places where the last block will write, are spread over
 // the taps. Beyond the last tile they fetch in vain, which is harmless.
 #include <algorithm>
@@ -32,10 +35,9 @@ namespace sparsejit {
 namespace {
 
 using namespace registers;
-using Xbyak::Ymm;
+using Xbyak::Xmm;
 
 constexpr int kTileBytes = static_cast<int>(kTileFloats) * kFloatBytes;
-const Ymm kValue(15);
 
 // Where a tap of a row has its value.
 struct ValueSource {
@@ -49,15 +51,16 @@ class TiledAccumulateEmitter {
       : table_(table),
         plan_(plan),
         operands_(table, plan),
+        value_(last_vector_register(plan)),
         load_shared_(make_load_shared()),
         prefetch_gathered_(make_prefetch(false)),
         prefetch_own_(make_prefetch(true)),
         loop_end_(make_loop_end()),
         seen_(plan.rows_per_group) {
     for (int row = 0; row < plan.rows_per_group; ++row) {
-      begin_.push_back(make_biased_sums(row * plan.vectors, plan.vectors));
+      begin_.push_back(make_biased_sums(plan, row * plan.vectors));
       resume_.push_back(make_resume(row));
-      load_values_.push_back(make_load_values(row));
+      if (!embeds_values(plan)) load_values_.push_back(make_load_values(row));
       for (int lane = -1; lane < plan.taps_per_group; ++lane) {
         direct_.push_back(make_tap(row, lane, false));
         shared_.push_back(make_tap(row, lane, true));
@@ -87,9 +90,11 @@ class TiledAccumulateEmitter {
   bool is_last() const { return chunk_->block + 1 == plan_.blocks; }
   int64_t part_first() const { return plan_.part_begin[chunk_->part]; }
 
-  Ymm accumulator(int row, int vector) const { return Ymm(row * plan_.vectors + vector); }
-  Ymm shared(int vector) const { return accumulator(plan_.rows_per_group, vector); }
-  Ymm values(int row) const { return Ymm(shared(plan_.vectors).getIdx() + row); }
+  Xmm accumulator(int row, int vector) const {
+    return vector_register(plan_, row * plan_.vectors + vector);
+  }
+  Xmm shared(int vector) const { return accumulator(plan_.rows_per_group, vector); }
+  Xmm values(int row) const { return vector_register(plan_, shared(plan_.vectors).getIdx() + row); }
 
   Stencil make_resume(int row) const {
     StencilBuilder builder;
@@ -109,23 +114,27 @@ class TiledAccumulateEmitter {
 
   Stencil make_load_values(int row) const {
     StencilBuilder builder;
-    builder.as().vbroadcastf128(values(row), builder.slot(kValues));
+    builder.as().vbroadcastf128(Xbyak::Ymm(values(row).getIdx()), builder.slot(kValues));
     return builder.finish();
   }
 
   Stencil make_tap(int row, int lane, bool from_shared) const {
     StencilBuilder builder;
     auto& as = builder.as();
+    if (embeds_values(plan_)) {
+      as.vfmadd231ps(accumulator(row, 0), shared(0), builder.broadcast_slot(kValues));
+      return builder.finish();
+    }
     if (lane < 0) {
-      as.vbroadcastss(kValue, builder.slot(kValues));
+      as.vbroadcastss(value_, builder.slot(kValues));
     } else {
-      as.vpermilps(kValue, values(row), static_cast<uint8_t>(lane * 0b01010101));
+      as.vpermilps(value_, values(row), static_cast<uint8_t>(lane * 0b01010101));
     }
     for (int v = 0; v < plan_.vectors; ++v) {
       if (from_shared) {
-        as.vfmadd231ps(accumulator(row, v), kValue, shared(v));
+        as.vfmadd231ps(accumulator(row, v), value_, shared(v));
       } else {
-        as.vfmadd231ps(accumulator(row, v), kValue, builder.slot(kGathered));
+        as.vfmadd231ps(accumulator(row, v), value_, builder.slot(kGathered));
       }
     }
     return builder.finish();
@@ -135,10 +144,10 @@ class TiledAccumulateEmitter {
     StencilBuilder builder;
     auto& as = builder.as();
     const bool relu = last && plan_.relu;
-    if (relu) as.vxorps(kValue, kValue, kValue);
+    if (relu) emit_zero(as, value_);
     for (int v = 0; v < plan_.vectors; ++v) {
-      const Ymm sum = accumulator(row, v);
-      if (relu) as.vmaxps(sum, kValue, sum);
+      const Xmm sum = accumulator(row, v);
+      if (relu) as.vmaxps(sum, value_, sum);
       as.vmovups(builder.slot(last && !plan_.own_in_tiles ? kOwn : kPartial), sum);
     }
     return builder.finish();
@@ -209,7 +218,7 @@ class TiledAccumulateEmitter {
   // All taps that read the source at `at`; returns the position of the next source.
   size_t emit_source(CodeWriter& writer, int64_t first_row, size_t at) {
     const size_t end = same_source_end(merged_, at);
-    const bool share = end - at > 1;
+    const bool share = end - at > 1 || embeds_values(plan_);
     if (share) {
       operands_.clear();
       add_gathered(first_row + merged_[at].row, merged_[at].tap);
@@ -294,6 +303,7 @@ class TiledAccumulateEmitter {
   const TapTable& table_;
   const Plan& plan_;
   Operands operands_;
+  const Xmm value_;  // or zeros
   Stencil load_shared_;
   Stencil prefetch_gathered_;
   Stencil prefetch_own_;

@@ -50,8 +50,18 @@ inline const Xbyak::Reg64 kTable = Xbyak::util::r11;   // moves on as the table 
 inline const Xbyak::Reg64 kSource = Xbyak::util::rax;  // resident family: one gathered stream
 }  // namespace registers
 
-inline constexpr int kVectorBytes = 32;
+inline constexpr int kVectorBytes = 32;  // of a vector of eight lanes
 inline constexpr int kFloatBytes = 4;
+
+// Vector registers of kernels whose lanes the plan chooses: ymm0 to ymm15 or zmm0 to zmm31.
+inline Xbyak::Xmm vector_register(const Plan& plan, int index) {
+  return {plan.lanes == 16 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index};
+}
+inline Xbyak::Xmm last_vector_register(const Plan& plan) {
+  return vector_register(plan, plan.lanes == 16 ? 31 : 15);
+}
+// Zeros; EVEX has an instruction of its own.
+void emit_zero(Xbyak::CodeGenerator& as, const Xbyak::Xmm& vector);
 
 // Sums `count` (1 to 4) vectors from ymm`first` on across their lanes into the low lanes of `into`,
 // always in the order
@@ -89,10 +99,10 @@ class GatheredStream {
 // ends, or in a tile.
 int64_t unrolled_vector_offset(const Plan& plan, int vector);
 
-// Sums that begin with the bias of their row, in `vectors` registers from `first` on.
+// Sums that begin with the bias of their row, in the plan's vectors from register `first` on.
 //
 //     vbroadcastss ymm0, [r8 + slot]      vmovaps ymm1, ymm0
-Stencil make_biased_sums(int first, int vectors);
+Stencil make_biased_sums(const Plan& plan, int first);
 
 // What the own stream of a row holds when a group of its taps begins: nothing yet, sums of earlier
 // groups, or sums of an earlier block of the plan. It matters for the tail: after an earlier group

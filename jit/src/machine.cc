@@ -65,8 +65,10 @@ MachineModel detect_machine() {
   machine.cpu = cpu_name();
   machine.avx2_fma = cpu.has(Cpu::tAVX2) && cpu.has(Cpu::tFMA);
   machine.avx512 = cpu.has(Cpu::tAVX512F);
-  const char* cap = std::getenv("SPARSEJIT_ISA");
-  if (cap != nullptr && std::string(cap) == "portable") machine.avx2_fma = false;
+  const char* variable = std::getenv("SPARSEJIT_ISA");
+  const std::string cap = variable == nullptr ? "" : variable;
+  if (cap == "portable") machine.avx2_fma = false;
+  if (machine.avx512 && machine.avx2_fma && cap != "avx2") machine.unrolled_isa = avx512_isa();
   read_cache(0, _SC_LEVEL1_DCACHE_SIZE, machine.l1_bytes);
   read_cache(2, _SC_LEVEL2_CACHE_SIZE, machine.l2_bytes);
   read_cache(3, _SC_LEVEL3_CACHE_SIZE, machine.l3_bytes);

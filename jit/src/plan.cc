@@ -28,14 +28,6 @@ int stream_taps_per_group(const KernelRequest& request) {
 }
 constexpr int kResidentProductsTaps = 4;
 
-// Longest stream of the resident family, in vectors. Unrolled code is bound by its own bytes, so
-// generated code prefers a loop earlier than intrinsics do. Measured on Zen 4, 256 -> 256 at 90%:
-// generated accumulate, 6 vectors: resident 57.9 GF/s, stream 59.7; 4 vectors: 68.1 and 53.8.
-int resident_vectors(const KernelRequest& request) {
-  if (request.interpreted) return kMaxResidentVectors;
-  return request.kind == KernelKind::fused ? 0 : 5;
-}
-
 // Longest panel: a stream as long as this many bytes of L2 a float. Long unit-stride streams are
 // what hardware prefetchers like, fewer panels fetch the code less often, and a single panel needs
 // no reordered values. Measured on Zen 4 (1 MiB): 192 floats 6.4 ms, 304 5.9, 480 5.7, 912 5.2.
@@ -59,12 +51,16 @@ constexpr int64_t kMinTapsPerPart = 1024;
 // Zen 4, 768 -> 3072, batch 902, 80% / 90% / 95%: blocks of 96 streams and chunks of 8 to 16
 // KiB 12.2 to 12.5 / 6.9 to 7.4 / 4.6 to 5.0 ms; blocks of 48 or 154 streams a tenth to a fifth
 // slower. Four vectors and two rows were no faster.
-constexpr int kTiledVectors = 2;
 constexpr int kTiledRows = 4;
 constexpr int kTiledValues = 4;  // of one row, fetched by one load
+// With AVX-512 a tile is one vector and a value comes with the instruction that uses it, so there
+// is room for the sums of many rows. Zen 5, the same layer at 80% / 95%: AVX2 16.2 / 4.8 ms, 16
+// rows 6.7 / 2.65, 24 rows 6.35 / 2.55.
+constexpr int kTiledRows512 = 24;
 constexpr int64_t kL1BytesPerBlockStream = 320;
 constexpr int64_t kTiledChunkBytes = 12 << 10;
 constexpr int64_t kTiledTapBytes = 27;
+constexpr int64_t kTiledTapBytes512 = 18;
 constexpr int64_t kMaxTiledParts = 512;
 // Part of L2 that the sums of the rows of a part may fill between blocks.
 constexpr int64_t kPartialShareOfL2 = 2;
@@ -101,9 +97,30 @@ bool sums_in_pieces(const KernelRequest& request, const MachineModel& machine) {
           round_down(request.length, machine.isa.lanes) > longest_panel(machine));
 }
 
+// Longest stream of the resident family, in vectors. Unrolled code is bound by its own bytes, so
+// generated code prefers a loop earlier than intrinsics do, and AVX-512, whose vectors need half of
+// the code, later. Measured, 256 -> 256, accumulate resident / stream in GF/s: Zen 4 at 90%, 6
+// vectors 57.9 / 59.7, 4 vectors 68.1 / 53.8; Zen 5 with AVX-512 at 90 / 95%, 4 vectors 102 / 82
+// and 130 / 79; products, 8 vectors of AVX2, at 90%: a third slower than a loop.
+constexpr int64_t kUnrolledVectors = 5;
+
+int64_t longest_resident(const VectorIsa& isa) {
+  return std::min(kUnrolledVectors * isa.lanes, int64_t{8} * kMaxResidentVectors);
+}
+
+// Of a resident plan. Streams shorter than a vector of AVX-512 have too few floats for it.
+const VectorIsa& resident_isa(const KernelRequest& request, const MachineModel& machine) {
+  const bool unrolled = request.kind == KernelKind::accumulate && !request.interpreted &&
+                        request.length >= machine.unrolled_isa.lanes;
+  return unrolled ? machine.unrolled_isa : machine.isa;
+}
+
+// Generated fused code is never resident, see jit/README.md.
 bool is_resident(const KernelRequest& request, const MachineModel& machine) {
   if (sums_in_pieces(request, machine)) return false;
-  return request.length <= int64_t{resident_vectors(request)} * machine.isa.lanes;
+  if (request.interpreted) return request.length <= kMaxResidentVectors * machine.isa.lanes;
+  if (request.kind == KernelKind::fused) return false;
+  return request.length <= longest_resident(resident_isa(request, machine));
 }
 
 void plan_pitches(Plan& plan, const KernelRequest& request) {
@@ -136,15 +153,24 @@ PieceBytes stream_bytes(KernelKind kind) {
   return {};
 }
 
+// With AVX-512, one vector: an instruction a tap, and a load for each source of a group of rows.
+constexpr int64_t kEmbeddedTapBytes = 18;
+
+int64_t tiled_tap_bytes(const Plan& plan) {
+  return embeds_values(plan) ? kTiledTapBytes512 : kTiledTapBytes;
+}
+
 int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
   const int64_t vectors = plan.vectors;
   if (plan.family == KernelFamily::resident) {
-    const int64_t gathered = vectors >= 3 ? 6 + 6 * vectors : 9 * vectors;
-    if (plan.kind == KernelKind::accumulate) return taps * (9 + gathered) + 13 * vectors + 9;
+    const int64_t evex = plan.lanes == 16 ? 1 : 0;  // its prefix is a byte longer
+    const int64_t gathered = vectors >= 3 ? 6 + (6 + evex) * vectors : (9 + evex) * vectors;
+    if (embeds_values(plan)) return taps * kEmbeddedTapBytes + 13 * vectors + 9;
+    if (plan.kind == KernelKind::accumulate) return taps * (9 + evex + gathered) + 13 * vectors + 9;
     return taps * (gathered + 13) + 8 * vectors + 20;
   }
   if (plan.family == KernelFamily::table) return table_row_bytes(plan, taps);
-  if (plan.family == KernelFamily::tiled) return taps * kTiledTapBytes + 18 * vectors + 9;
+  if (plan.family == KernelFamily::tiled) return taps * tiled_tap_bytes(plan) + 18 * vectors + 9;
   const int64_t groups = std::max<int64_t>(1, divide_up(taps, plan.taps_per_group));
   const PieceBytes bytes = stream_bytes(plan.kind);
   if (!plan.tail) return taps * bytes.tap + groups * bytes.group;
@@ -175,11 +201,13 @@ void plan_chunks(Plan& plan, const TapTable& table) {
 
 void plan_resident(Plan& plan, const KernelRequest& request, const TapTable& table,
                    const MachineModel& machine) {
-  plan.vectors = static_cast<int>(divide_up(request.length, machine.isa.lanes));
+  const VectorIsa& isa = resident_isa(request, machine);
+  plan.lanes = isa.lanes;
+  plan.vectors = static_cast<int>(divide_up(request.length, isa.lanes));
   plan.panel = request.length;
   plan.block_streams = std::max<int64_t>(1, table.streams);
   if (request.kind == KernelKind::accumulate) {
-    plan.rows_per_group = resident_rows(machine.isa, plan.vectors);
+    plan.rows_per_group = resident_rows(isa, plan.vectors);
   } else {
     plan.taps_per_group = kResidentProductsTaps;
   }
@@ -201,9 +229,10 @@ void plan_stream(Plan& plan, const KernelRequest& request, const TapTable& table
 // first-level code cache, and whose sums between blocks take theirs of L2.
 void plan_tiled(Plan& plan, const TapTable& table, bool own_in_tiles, const MachineModel& machine) {
   const int64_t streams = std::max<int64_t>(1, table.streams);
-  plan.vectors = kTiledVectors;
-  plan.rows_per_group = kTiledRows;
-  plan.taps_per_group = kTiledValues;
+  plan.lanes = machine.unrolled_isa.lanes;
+  plan.vectors = static_cast<int>(kTileFloats / plan.lanes);
+  plan.rows_per_group = embeds_values(plan) ? kTiledRows512 : kTiledRows;
+  plan.taps_per_group = embeds_values(plan) ? 1 : kTiledValues;
   plan.own_in_tiles = own_in_tiles;
   plan.panel = longest_panel(machine);
   const int64_t wanted = std::max<int64_t>(16, machine.l1_bytes / kL1BytesPerBlockStream);
@@ -217,9 +246,10 @@ PartLimits part_limits(const Plan& plan, const MachineModel& machine) {
   if (plan.family != KernelFamily::tiled) return limits;
   const auto row_bytes = plan.panel * static_cast<int64_t>(sizeof(float));
   limits.max_parts = kMaxTiledParts;
-  limits.min_taps = plan.blocks * kTiledChunkBytes / kTiledTapBytes;
-  limits.max_rows = std::max<int64_t>(
-      kTiledRows, round_down(machine.l2_bytes / kPartialShareOfL2 / row_bytes, kTiledRows));
+  const int64_t group = plan.rows_per_group;
+  limits.min_taps = plan.blocks * kTiledChunkBytes / tiled_tap_bytes(plan);
+  limits.max_rows =
+      std::max(group, round_down(machine.l2_bytes / kPartialShareOfL2 / row_bytes, group));
   return limits;
 }
 
@@ -250,6 +280,10 @@ bool can_be_tiled(const TapTable& table, const KernelRequest& request) {
                      [](const Tap& tap) { return tap.shift == 0; });
 }
 
+bool embeds_values(const Plan& plan) {
+  return plan.kind == KernelKind::accumulate && plan.lanes == 16 && plan.vectors == 1;
+}
+
 TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32_t block) {
   const auto begin = table.taps.begin() + table.row_begin[row];
   const auto end = table.taps.begin() + table.row_begin[row + 1];
@@ -263,6 +297,10 @@ TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32
 bool skips_row(const Plan& plan, TapRange taps, int32_t block) {
   if (taps.begin != taps.end || block == 0) return false;
   return !(plan.relu && block + 1 == plan.blocks);
+}
+
+int64_t longest_resident(const MachineModel& machine) {
+  return longest_resident(machine.unrolled_isa);
 }
 
 int64_t longest_panel(const MachineModel& machine) {

@@ -62,6 +62,7 @@ std::string to_text(const Plan& plan) {
                          : fmt::format("{} taps ahead", plan.prefetch));
     }
   }
+  if (plan.lanes == 16) text += "  AVX-512: vectors of 16 floats\n";
   if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
   if (plan.relu) text += "  ReLU: negative sums become 0\n";
   fmt::format_to(out, "  taps a group {}\n", plan.taps_per_group);

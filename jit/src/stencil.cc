@@ -25,6 +25,10 @@ Xbyak::Address StencilBuilder::data_slot() {
   return generator_.ptr[Xbyak::util::rip + placeholder(slots_++)];
 }
 
+Xbyak::Address StencilBuilder::broadcast_slot(const Xbyak::RegExp& base) {
+  return generator_.ptr_b[base + static_cast<size_t>(placeholder(slots_++))];
+}
+
 void StencilBuilder::jump_if_greater() {
   Xbyak::Label anywhere;
   generator_.L(anywhere);

@@ -31,6 +31,8 @@ class StencilBuilder {
   Xbyak::CodeGenerator& as() { return generator_; }
   // [base + displacement to be patched]; use each returned address in exactly one instruction.
   Xbyak::Address slot(const Xbyak::RegExp& base);
+  // The same, of a float that the instruction broadcasts (AVX-512).
+  Xbyak::Address broadcast_slot(const Xbyak::RegExp& base);
   // jg with a distance to be patched, counted from the end of the instruction.
   void jump_if_greater();
   // [rip + displacement to be patched] to what lies behind the code of the chunk.

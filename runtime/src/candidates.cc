@@ -147,7 +147,7 @@ std::vector<Candidate> make_candidates(const LayerContext& layer) {
 
 bool is_possible(const CandidateTarget& target, const Candidate& candidate) {
   const StepStyle& style = candidate.kind.style;
-  if (style.table) return can_use_table(target.geometry(), target.layer.runtime->machine);
+  if (style.table) return can_use_table(target.geometry());
   return !style.tiled || can_tile(target.geometry());
 }
 

@@ -66,7 +66,7 @@ struct CandidateTarget {
   const PassShape& shape;
   const Slabs& slabs;
 
-  PassGeometry geometry() const { return {*lowered, shape, slabs}; }
+  PassGeometry geometry() const { return {*lowered, shape, slabs, layer.runtime->machine}; }
 };
 
 // The candidates that the layer's options allow. The last one is interpreted, which serves until

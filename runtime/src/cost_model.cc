@@ -1,5 +1,5 @@
-// See cost_model.h. Constants were measured on Zen 4: linear layers from 64 -> 64 to 768 -> 3072,
-// 50% to 99%, batches of 1 to 902, hot.
+// See cost_model.h. Constants were measured on Zen 4, those of AVX-512 on Zen 5: linear layers from
+// 64 -> 64 to 768 -> 3072, 50% to 99%, batches of 1 to 902, hot.
 #include "cost_model.h"
 
 #include <algorithm>
@@ -7,13 +7,16 @@
 namespace sparsejit {
 namespace {
 
-// Seconds for one tap over one vector of eight floats.
+// Seconds for one tap over eight floats, half a vector of AVX-512.
 constexpr double kAccumulateVector = 0.33e-9;
+constexpr double kAccumulateVector512 = 0.20e-9;
 constexpr double kProductsVector = 0.33e-9;
 constexpr double kFusedVector = 0.53e-9;
 // Tiled kernels: for one tap; and for each row and block, its sums.
 constexpr double kTiledVector = 0.19e-9;
+constexpr double kTiledVector512 = 0.14e-9;
 constexpr double kTiledRowVector = 0.72e-9;
+constexpr double kTiledRowVector512 = 0.82e-9;
 // Kernels that read a table: for one tap; for each row and block, its words and sums. Measured on
 // Zen 5 against intrinsics and scaled to what those take above.
 struct TableSeconds {
@@ -29,11 +32,11 @@ constexpr double kPackedVector = 5.0e-9;
 // Adding up the lanes of a sum: for each tap and round.
 constexpr double kSum = 0.4e-9;
 
-// Bytes of code a second: from L2, from L3, from memory. L3 gets slower as the code takes more than
-// a sixth of it.
+// Bytes of code a second: from L2, from L3, from memory (code_fetch.h). L3 gets slower as the code
+// takes more than a sixth of it.
 constexpr double kCodeFromL2 = 60e9;
-constexpr double kCodeFromL3 = 40e9;
-constexpr double kCodeFromMemory = 7e9;
+constexpr double kCodeFromL3 = 30e9;
+constexpr double kCodeFromMemory = 18e9;
 
 // Intrinsics read an index, set up a pointer and choose a loop for each tap and round: at least so
 // long in all, and so long beside the arithmetic.
@@ -57,10 +60,10 @@ constexpr double kDenseOperations512 = 120e9;
 constexpr double kDenseCall = 2e-6;
 constexpr double kDenseBytes = 20e9;
 
-double vector_seconds(KernelKind kind) {
-  switch (kind) {
+double vector_seconds(const Plan& plan) {
+  switch (plan.kind) {
     case KernelKind::accumulate:
-      return kAccumulateVector;
+      return plan.lanes == 16 ? kAccumulateVector512 : kAccumulateVector;
     case KernelKind::products:
       return kProductsVector;
     case KernelKind::fused:
@@ -85,10 +88,12 @@ struct StepWork {
     const int64_t panels = std::max<int64_t>(1, (work.longest_slab + panel - 1) / panel);
     rounds = static_cast<double>(work.slabs * panels);
     const double vectors = static_cast<double>(work.floats) / machine.isa.lanes;
-    vector_loop = vectors * vector_seconds(plan.kind);
+    vector_loop = vectors * vector_seconds(plan);
     if (plan.family != KernelFamily::tiled || taps == 0) return;
     const auto rows = static_cast<double>(plan.part_begin.back() * plan.blocks);
-    vector_loop = vectors * (kTiledVector + kTiledRowVector * rows / taps);
+    const bool wide = plan.lanes == 16;
+    vector_loop = vectors * ((wide ? kTiledVector512 : kTiledVector) +
+                             (wide ? kTiledRowVector512 : kTiledRowVector) * rows / taps);
   }
 
   bool sums;

@@ -111,6 +111,9 @@ std::vector<CodePiecePtr> share_chunks(const NativeKernel& previous, const Emitt
   return pieces;
 }
 
+// Others use the last-level cache too, and so do the tensors.
+int64_t kept_code_bytes(const MachineModel& machine) { return machine.l3_bytes / 2; }
+
 }  // namespace
 
 int64_t EmittedKernel::bytes() const {
@@ -173,7 +176,7 @@ CompileOutcome KernelCompiler::publish(const Mask& mask, Pass side, EmittedKerne
   pieces.push_back(
       std::make_shared<CodePiece>(CodePiece{std::move(published.range), std::move(listing)}));
   return {.kernel = std::make_shared<NativeKernel>(std::move(emitted.plan), std::move(chunks),
-                                                   std::move(pieces),
+                                                   std::move(pieces), kept_code_bytes(machine_),
                                                    emitted.seconds + seconds_since(start)),
           .reason = {}};
 }

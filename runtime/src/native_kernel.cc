@@ -45,7 +45,10 @@ void NativeKernel::run(const PanelOperands& operands, int32_t block, int32_t fir
     const int64_t base = plan_.chunks[chunk].value_base;
     arguments.values = operands.values + base;
     if (!accumulate) arguments.start_or_d_values = operands.d_values + base;
-    reinterpret_cast<ChunkEntry>(const_cast<uint8_t*>(chunks_[chunk].code.data()))(&arguments);
+    const std::span<const uint8_t> code = chunks_[chunk].code;
+    // A table is read in order, as processors foresee.
+    fetch_.before_run(chunk, code.first(chunks_[chunk].instruction_bytes));
+    reinterpret_cast<ChunkEntry>(const_cast<uint8_t*>(code.data()))(&arguments);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "code_fetch.h"
 #include "code_memory.h"
 #include "panel_kernel.h"
 #include "profiling/code_listing.h"
@@ -31,12 +32,13 @@ struct ChunkCode {
 
 class NativeKernel : public PanelKernel {
  public:
-  // `chunks`: in the plan's order, inside of `pieces`.
+  // `chunks`: in the plan's order, inside of `pieces`. `cache_bytes`: see CodeFetch.
   NativeKernel(Plan plan, std::vector<ChunkCode> chunks, std::vector<CodePiecePtr> pieces,
-               double compile_seconds)
+               int64_t cache_bytes, double compile_seconds)
       : plan_(std::move(plan)),
         chunks_(std::move(chunks)),
         pieces_(std::move(pieces)),
+        fetch_(chunks_.size(), cache_bytes),
         compile_seconds_(compile_seconds) {}
 
   void run(const PanelOperands& operands, int32_t block, int32_t first_part, int32_t last_part,
@@ -54,6 +56,7 @@ class NativeKernel : public PanelKernel {
   Plan plan_;
   std::vector<ChunkCode> chunks_;
   std::vector<CodePiecePtr> pieces_;
+  CodeFetch fetch_;
   double compile_seconds_;
 };
 

@@ -44,6 +44,7 @@ struct PassGeometry {
   const LoweredLayer& lowered;
   const PassShape& shape;
   const Slabs& slabs;
+  const MachineModel& machine;
 };
 
 // Packs what is better packed than used in place.
@@ -54,7 +55,7 @@ Slabs pass_slabs(const LoweredLayer& lowered, const PassShape& shape, const Mach
 // the speed of fused kernels (bench/README.md).
 bool can_tile(const PassGeometry& geometry);
 // Whether all steps of the pass can be kernels of the table family: short streams.
-bool can_use_table(const PassGeometry& geometry, const MachineModel& machine);
+bool can_use_table(const PassGeometry& geometry);
 // Without kernels yet.
 std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& style);
 KernelRequest step_request(const PassGeometry& geometry, const Step& step, const StepStyle& style,

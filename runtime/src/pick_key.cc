@@ -61,7 +61,8 @@ std::string pick_key(const PickSituation& s) {
       "cpu {}",
       to_text(mask.shape()), density_text(mask), imbalance_text(mask), conv_text(s.spec.conv),
       s.shape.image.height, s.shape.image.width, pass_text(s.shape), s.relu, s.shape.images,
-      s.machine.isa.name, s.threads, fmt::join(s.candidates, ","), printable(s.machine.cpu));
+      s.machine.unrolled_isa.name, s.threads, fmt::join(s.candidates, ","),
+      printable(s.machine.cpu));
 }
 
 }  // namespace sparsejit

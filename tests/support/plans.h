@@ -23,6 +23,28 @@ inline MachineModel made_up_machine(int64_t l2_bytes = 512 << 10) {
   return machine;
 }
 
+inline MachineModel with_avx512(MachineModel machine) {
+  machine.avx512 = true;
+  machine.unrolled_isa = avx512_isa();
+  return machine;
+}
+
+// A small and a large second-level cache, and both ISAs.
+inline std::vector<MachineModel> made_up_machines() {
+  return {made_up_machine(4 << 10), made_up_machine(1 << 20),
+          with_avx512(made_up_machine(1 << 20))};
+}
+
+inline std::string to_text(const MachineModel& machine) {
+  return fmt::format("L2 of {} KiB, {}", machine.l2_bytes >> 10, machine.unrolled_isa.name);
+}
+
+// Whether this machine can run what is generated for the made-up one.
+inline bool can_run_code_for(const MachineModel& machine) {
+  const MachineModel here = detect_machine();
+  return here.avx2_fma && (machine.unrolled_isa == machine.isa || here.avx512);
+}
+
 // Pitches are left to the plan.
 inline KernelRequest make_request(KernelKind kind, int64_t length) {
   KernelRequest request;

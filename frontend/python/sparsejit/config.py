@@ -25,6 +25,12 @@ def _executable_memory(runtime: _core.Runtime) -> str:
     return f"no ({problem})" if problem else "yes"
 
 
+def _avx512(machine: dict) -> str:
+    if not machine["avx512"]:
+        return "no"
+    return "yes" if machine["unrolled_isa"] == "avx512" else "hidden by SPARSEJIT_ISA"
+
+
 def show_config() -> str:
     """Text about versions, the machine, and whether code can be generated here."""
     runtime = runtime_for(1)
@@ -36,6 +42,7 @@ def show_config() -> str:
         "cpu": machine["cpu"],
         "cores": machine["cores"],
         "AVX2 and FMA": "yes" if machine["avx2_fma"] else "no (the portable engine runs)",
+        "AVX-512": _avx512(machine),
         "executable memory": _executable_memory(runtime),
         "caches": " / ".join(
             f"{machine[level] >> 10} KiB" for level in ("l1_bytes", "l2_bytes", "l3_bytes")

@@ -30,6 +30,7 @@ nb::dict machine_of(const Runtime& runtime) {
   result["cpu"] = machine.cpu;
   result["avx2_fma"] = machine.avx2_fma;
   result["avx512"] = machine.avx512;
+  result["unrolled_isa"] = machine.unrolled_isa.name;
   result["l1_bytes"] = machine.l1_bytes;
   result["l2_bytes"] = machine.l2_bytes;
   result["l3_bytes"] = machine.l3_bytes;

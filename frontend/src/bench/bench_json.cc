@@ -24,6 +24,7 @@ Json memory_json(const BenchMachine& machine) {
 Json machine_json(const BenchMachine& machine) {
   return {{"cpu", machine.model.cpu},
           {"isa", machine.model.isa.name},
+          {"unrolled_isa", machine.model.unrolled_isa.name},
           {"avx2_fma", machine.model.avx2_fma},
           {"avx512", machine.model.avx512},
           {"l1_bytes", machine.model.l1_bytes},

@@ -79,6 +79,8 @@ void describe_operand(const ZydisDecodedOperand& operand, size_t position,
   if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
     if (operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN) instruction.access_bytes = operand.size / 8;
     instruction.base = register_name(operand.mem.base);
+    // The encoded one may be scaled (AVX-512).
+    if (operand.mem.disp.has_displacement) instruction.displacement = operand.mem.disp.value;
   }
   if (position == 0 && operand.type == ZYDIS_OPERAND_TYPE_REGISTER &&
       ZydisRegisterGetClass(operand.reg.value) == ZYDIS_REGCLASS_GPR64) {

@@ -32,6 +32,8 @@ Report inspect(const InspectOptions& options) {
   Report inspected;
   inspected.layer = std::make_shared<const InspectedLayer>(make_layer(options));
   inspected.machine = detect_machine();
+  if (options.isa == "avx2") inspected.machine.unrolled_isa = inspected.machine.isa;
+  if (options.isa == "avx512") inspected.machine.unrolled_isa = avx512_isa();
   inspected.passes = inspect_passes(inspected.layer,
                                     {.options = layer_options(options),
                                      .passes = options.passes(),

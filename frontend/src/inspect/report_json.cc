@@ -173,8 +173,9 @@ Json conv_json(const InspectedConv& conv) {
 
 Json machine_json(const MachineModel& machine) {
   return {{"cpu", machine.cpu},           {"isa", machine.isa.name},
-          {"lanes", machine.isa.lanes},   {"l1_bytes", machine.l1_bytes},
-          {"l2_bytes", machine.l2_bytes}, {"l3_bytes", machine.l3_bytes}};
+          {"lanes", machine.isa.lanes},   {"unrolled_isa", machine.unrolled_isa.name},
+          {"l1_bytes", machine.l1_bytes}, {"l2_bytes", machine.l2_bytes},
+          {"l3_bytes", machine.l3_bytes}};
 }
 
 Json pass_json(const PassInspection& pass, const ListingChoice& choice) {

@@ -83,6 +83,7 @@ struct Chunk {
 struct Plan {
   KernelKind kind = KernelKind::accumulate;
   KernelFamily family = KernelFamily::stream;
+  int lanes = 8;           // floats of a vector register; 16 takes AVX-512
   int vectors = 0;         // resident, table: vectors of one stream; tiled: of a tile; stream: 1
   int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
   int rows_per_group = 1;  // resident accumulate, tiled: rows interleaved so that they share loads
@@ -130,6 +131,10 @@ bool can_be_tiled(const TapTable& table, const KernelRequest& request);
 // is made in one call.
 bool can_use_table(const KernelRequest& request, const MachineModel& machine);
 
+// Resident and tiled family with AVX-512, one vector: values are memory operands of the
+// multiply-adds, broadcast by the instruction, and sources are in registers.
+bool embeds_values(const Plan& plan);
+
 // Positions [begin, end) in TapTable::taps.
 struct TapRange {
   int64_t begin = 0;
@@ -143,8 +148,11 @@ TapRange block_range(const TapTable& table, const Plan& plan, int64_t row, int32
 // block is the first, which starts the sum, or the last and there is a ReLU to apply.
 bool skips_row(const Plan& plan, TapRange taps, int32_t block);
 
-// Longest stream the resident family of any engine takes, in vectors.
+// Longest stream the resident family of any engine takes, in vectors of eight floats.
 inline constexpr int kMaxResidentVectors = 8;
+
+// Floats of the longest stream for which generated code that accumulates is resident.
+int64_t longest_resident(const MachineModel& machine);
 
 // Requests for which the same plan, and so the same code, serves become equal.
 KernelRequest canonical_request(const KernelRequest& request, const MachineModel& machine);
