@@ -151,7 +151,7 @@ BenchMachine measure_machine(std::span<const int> threads) {
   machine.dense_conv_library = dense_conv_library();
   machine.mkl = mkl_version();
   if (!machine.model.avx2_fma) return machine;
-  machine.fma_peak_gflops = measure_fma_peak_gflops();
+  machine.fma_peak_gflops = measure_fma_peak_gflops(machine.model.unrolled_isa);
   machine.l2_gbytes = measure_l2_gbytes(machine.model.l2_bytes);
   for (const int count : threads) {
     machine.memory.push_back({count, measure_memory_gbytes(machine.model.l3_bytes, count)});

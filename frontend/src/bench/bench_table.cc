@@ -74,8 +74,9 @@ std::string native_line(const WorkloadResults& group) {
 
 std::string peaks_text(const BenchMachine& machine) {
   if (!machine.model.avx2_fma) return "no AVX2 and FMA, peaks were not measured";
-  std::string text = fmt::format("measured peaks, AVX2: {:.0f} GF/s and {:.0f} GB/s from L2 a core",
-                                 machine.fma_peak_gflops, machine.l2_gbytes);
+  std::string text = fmt::format(
+      "measured peaks: {:.0f} GF/s with {}, {:.0f} GB/s from L2 a core", machine.fma_peak_gflops,
+      machine.model.unrolled_isa.lanes == 16 ? "AVX-512" : "AVX2", machine.l2_gbytes);
   for (const MemoryPeak& peak : machine.memory) {
     text += fmt::format(", {:.0f} GB/s from memory with {} thread{}", peak.gbytes, peak.threads,
                         peak.threads == 1 ? "" : "s");
