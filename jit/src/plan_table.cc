@@ -36,11 +36,11 @@ constexpr int kRoundTaps = 4;
 constexpr int64_t kMaxParts = 16;
 constexpr int64_t kMinTapsPerPart = 4096;
 
-// Prefetching. Measured on Zen 5, 768 -> 3072, 90 to 98%, over intrinsics, without and with: forward,
-// batch 32, hot 1.30 and 1.30, cold 1.09 and 1.48; backward, values only, batch 16, hot 1.30 and
-// 1.19, cold 1.13 and 1.33; batch 32, hot 1.32 and 1.28, cold 1.10 and 1.35. In fused kernels it
-// costs two instructions for each tap, so only those do it that find little in L2 anyway: for each
-// tap there are a table and lines of the value and its gradient.
+// Prefetching. Measured on Zen 5, 768 -> 3072, 90 to 98%, over intrinsics, without and with:
+// forward, batch 32, hot 1.30 and 1.30, cold 1.09 and 1.48; backward, values only, batch 16,
+// hot 1.30 and 1.19, cold 1.13 and 1.33; batch 32, hot 1.32 and 1.28, cold 1.10 and 1.35. In fused
+// kernels it costs two instructions for each tap, so only those do it that find little in L2
+// anyway: for each tap there are a table and lines of the value and its gradient.
 constexpr int kMaxPrefetchLines = 6;
 constexpr int kFusedPrefetchTaps = 32;
 constexpr int64_t kFusedTapBytes = 16;
