@@ -4,10 +4,11 @@
 //
 // Several layers share a runtime of two threads and a code budget that holds a small part of what
 // is generated, so kernels are evicted all the time. Resident memory is compared as means of up to
-// 500 changes each, right after a warm-up and at the end: one moment says little, because how full
-// the code memory is swings by some 3%. It may rise by 2%; code bytes may never exceed the budget;
-// every kCheckEvery changes a layer is compared with the reference. Prints a summary; exit code 0:
-// all held, 1: not, 2: wrong arguments.
+// 4000 changes each, right after a warm-up and at the end: one moment says little, because how full
+// the code memory is, and in how many arenas, swings by some 6%. It may rise by 2%, in short runs,
+// whose means are of few changes, by 8%; code bytes may never exceed the budget; every kCheckEvery
+// changes a layer is compared with the reference. Prints a summary; exit code 0: all held, 1: not,
+// 2: wrong arguments.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -26,11 +27,13 @@ namespace sparsejit::test {
 namespace {
 
 constexpr int64_t kWarmUp = 500;
-constexpr int64_t kLongestWindow = 500;
+constexpr int64_t kLongestWindow = 4000;
+constexpr int64_t kShortRun = 10000;
 constexpr int64_t kFewestChanges = 600;
 constexpr int64_t kCheckEvery = 27;
-constexpr int64_t kCodeBudget = int64_t{8} << 20;
+constexpr int64_t kCodeBudget = int64_t{4} << 20;
 constexpr double kMayGrow = 0.02;
+constexpr double kMayGrowShort = 0.08;
 
 int64_t resident_bytes() {
   int64_t total = 0;
@@ -89,7 +92,7 @@ bool report(const Figures& figures, int64_t changes) {
       figures.resident_most >> 10);
   EXPECT_LE(figures.most_code, kCodeBudget);
   // Sanitizers keep freed memory resident.
-  EXPECT_TRUE(kSanitized || growth <= kMayGrow) << growth;
+  EXPECT_TRUE(kSanitized || growth <= (changes < kShortRun ? kMayGrowShort : kMayGrow)) << growth;
   return !::testing::Test::HasFailure();
 }
 
