@@ -134,9 +134,9 @@ class TableAccumulateEmitter {
   void assemble_prefetches(Xbyak::CodeGenerator& as) const {
     for (int r = 0; r < prefetch_words(); ++r) {
       const bool values = r < rows_;
-      as.movsxd(kOffset, dword[kTable + kWord * (1 + r)]);
+      as.movsxd(kOffset, dword[kTable + displacement(kWord * (1 + r))]);
       for (int line = 0; line < (values ? plan_.prefetch : (plan_.vectors + 1) / 2); ++line) {
-        const Xbyak::RegExp at = (values ? kValues : kOwn) + kOffset + kLine * line;
+        const Xbyak::RegExp at = (values ? kValues : kOwn) + kOffset + displacement(kLine * line);
         values ? as.prefetcht0(as.ptr[at]) : as.prefetchw(as.ptr[at]);
       }
     }
@@ -145,7 +145,7 @@ class TableAccumulateEmitter {
 
   void assemble_begin(Xbyak::CodeGenerator& as, bool first) const {
     for (int r = 0; r < rows_; ++r) {
-      as.movsxd(kOffset, dword[kTable + kWord * (1 + r)]);
+      as.movsxd(kOffset, dword[kTable + displacement(kWord * (1 + r))]);
       if (first) as.vbroadcastss(sum(r, 0), as.ptr[kBias + kOffset]);
       for (int v = 0; v < plan_.vectors; ++v) {
         if (!first) {
@@ -187,9 +187,9 @@ class TableAccumulateEmitter {
     as.add(kOffset, kNamedValue);
     as.movsxd(kCount, dword[kTable + kWord]);
     for (int r = 0; r < rows_ && !plan_.names_values; ++r) {
-      as.movsxd(row_values(r), dword[kTable + kWord * (4 + r)]);
+      as.movsxd(row_values(r), dword[kTable + displacement(kWord * (4 + r))]);
     }
-    as.add(kTable, Xbyak::util::qword[kTable + 2 * kWord]);
+    as.add(kTable, Xbyak::util::qword[kTable + displacement(2 * kWord)]);
     as.jmp(kOffset);
     as.align(16);
     as.L(body);
@@ -215,7 +215,7 @@ class TableAccumulateEmitter {
       as.movsxd(kNamedValue, dword[kTable + at + kWord]);
       as.vbroadcastss(kValue, as.ptr[kValues + kNamedValue]);
     } else {
-      as.vbroadcastss(kValue, as.ptr[kValues + row_values(row) + k * kFloatBytes]);
+      as.vbroadcastss(kValue, as.ptr[kValues + row_values(row) + displacement(k * kFloatBytes)]);
     }
     assemble_products(as, row);
   }
@@ -224,7 +224,7 @@ class TableAccumulateEmitter {
     const bool relu = last && plan_.relu;
     if (relu) as.vxorps(kZero, kZero, kZero);
     for (int r = 0; r < rows_; ++r) {
-      as.movsxd(kOffset, dword[kTable + kWord * r]);
+      as.movsxd(kOffset, dword[kTable + displacement(kWord * r)]);
       for (int v = 0; v < plan_.vectors; ++v) {
         if (relu) as.vmaxps(sum(r, v), kZero, sum(r, v));
         as.vmovups(as.ptr[kOwn + kOffset + offset_of(v)], sum(r, v));

@@ -154,9 +154,10 @@ class TableSumsEmitter {
   // The paired and own streams of rows further on, which are not next to these in memory.
   void assemble_prefetches(Xbyak::CodeGenerator& as) const {
     for (int r = 0; r < prefetch_words(); ++r) {
-      as.movsxd(kOffset, dword[kTable + kWord * (1 + r)]);
+      as.movsxd(kOffset, dword[kTable + displacement(kWord * (1 + r))]);
       for (int line = 0; line < (plan_.vectors + 1) / 2; ++line) {
-        const Xbyak::RegExp at = (r < rows_ ? kPaired : kOwn) + kOffset + kLine * line;
+        const Xbyak::RegExp at =
+            (r < rows_ ? kPaired : kOwn) + kOffset + displacement(kLine * line);
         r < rows_ ? as.prefetcht0(as.ptr[at]) : as.prefetchw(as.ptr[at]);
       }
     }
@@ -175,7 +176,7 @@ class TableSumsEmitter {
       if (plan_.tail) as.vandps(last, last, builder.data_slot());
       if (fused_) assemble_own_begin(as, r, first, at + 2 * kWord);
     }
-    if (!plan_.names_values) as.movsxd(kNamed, dword[kTable + 3 * kWord]);
+    if (!plan_.names_values) as.movsxd(kNamed, dword[kTable + displacement(3 * kWord)]);
     as.add(kTable, kWord * (1 + kRowWords * rows_));
   }
 
@@ -222,13 +223,13 @@ class TableSumsEmitter {
 
   void assemble_tap(Xbyak::CodeGenerator& as, int i, int row) const {
     const Ymm sum(kFirstSum + i);
-    as.movsxd(kOffset, dword[kTable + i * tap_bytes_]);
+    as.movsxd(kOffset, dword[kTable + displacement(i * tap_bytes_)]);
     as.vxorps(sum, sum, sum);
     if (fused_) {
-      as.movsxd(kNamed, dword[kTable + i * tap_bytes_ + kWord]);
+      as.movsxd(kNamed, dword[kTable + displacement(i * tap_bytes_ + kWord)]);
       as.vbroadcastss(kValue, as.ptr[kValues + kNamed]);
       if (plan_.prefetch != 0) {
-        as.movsxd(kNamed, dword[kTable + (i + plan_.prefetch) * tap_bytes_ + kWord]);
+        as.movsxd(kNamed, dword[kTable + displacement((i + plan_.prefetch) * tap_bytes_ + kWord)]);
         as.prefetcht0(as.ptr[kValues + kNamed]);
       }
     }
@@ -258,14 +259,14 @@ class TableSumsEmitter {
       return;
     }
     for (int i = 0; i < taps; ++i) {
-      as.movsxd(kNamed, dword[kTable + i * tap_bytes_ + kWord]);
+      as.movsxd(kNamed, dword[kTable + displacement(i * tap_bytes_ + kWord)]);
       i == 0 ? as.vmovss(at, sums) : as.vextractps(at, sums, static_cast<uint8_t>(i));
     }
   }
 
   void assemble_store(Xbyak::CodeGenerator& as) const {
     for (int r = 0; r < rows_; ++r) {
-      as.movsxd(kOffset, dword[kTable + kWord * r]);
+      as.movsxd(kOffset, dword[kTable + displacement(kWord * r)]);
       for (int v = 0; v < plan_.vectors; ++v) {
         as.vmovups(as.ptr[kOwn + kOffset + offset_of(v)], own(r, v));
       }
@@ -275,7 +276,7 @@ class TableSumsEmitter {
 
   // The last vector begins `overlap` lanes before the end of the one before it.
   void list_mask() {
-    const int64_t overlap = plan_.vectors * kMaskWords - plan_.panel;
+    const int64_t overlap = int64_t{plan_.vectors} * kMaskWords - plan_.panel;
     for (int lane = 0; lane < kMaskWords; ++lane) words_.word(lane < overlap ? 0 : -1);
   }
 

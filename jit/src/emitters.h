@@ -53,6 +53,9 @@ inline const Xbyak::Reg64 kSource = Xbyak::util::rax;  // resident family: one g
 inline constexpr int kVectorBytes = 32;  // of a vector of eight lanes
 inline constexpr int kFloatBytes = 4;
 
+// Of an operand, as Xbyak wants it.
+inline size_t displacement(int bytes) { return static_cast<size_t>(bytes); }
+
 // Vector registers of kernels whose lanes the plan chooses: ymm0 to ymm15 or zmm0 to zmm31.
 inline Xbyak::Xmm vector_register(const Plan& plan, int index) {
   return {plan.lanes == 16 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index};

@@ -14,6 +14,11 @@ namespace {
 // Two 8x8 blocks side by side read whole cache lines of a channels-last tensor.
 constexpr int64_t kChannelBlock = 16;
 
+// Rows whose lines are prefetched while others are transposed: each lies on a page of its own.
+// Measured on Zen 5, 768 -> 3072, batch 902, row-major, backward at 99%: 4.5 ms, with it 4.06;
+// writing back, wider blocks: no change.
+constexpr int64_t kRowsAhead = 16;
+
 // One run of one channel into a stream. Returns how many floats it has written.
 int64_t pack_run(const float* from, int64_t step, float* to, int64_t count) {
   if (step == 1) {
@@ -39,6 +44,9 @@ struct StreamBlock {
 int64_t pack_run(const float* from, int64_t step, const StreamBlock& to, int64_t at,
                  int64_t count) {
   for (int64_t i = 0; i < count; i += kLanes) {
+    for (int64_t r = i + kRowsAhead; r < std::min(count, i + kRowsAhead + kLanes); ++r) {
+      _mm_prefetch(reinterpret_cast<const char*>(from + r * step), _MM_HINT_T0);
+    }
     for (int64_t c = 0; c < to.channels; c += kLanes) {
       transpose_spill(from + i * step + c, step, std::min(kLanes, count - i),
                       std::min(kLanes, to.channels - c), to.data + c * to.pitch + at + i, to.pitch);
