@@ -69,7 +69,7 @@ TEST_F(DenseEngine, RunsWhereItIsTheFastest) {
   RuntimeOptions options = with_threads(1);
   options.sgemm = [](const Sgemm&) {};  // wrong, but fast
   Runtime runtime(options);
-  const LayerCase c = {.mask = Mask::random({200, 200}, 0.0, 1), .batch = 200};
+  const LayerCase c = {.mask = Mask::random({400, 400}, 0.0, 1), .batch = 800};
   const Layer layer = forced_layer(c.mask, Engine::automatic, runtime);
   for (int call = 0; call < kCallsToPick; ++call) run_layer(layer, c);
   for (const KernelReport& report : layer.report()) {
