@@ -1,6 +1,8 @@
 // inspect: the sections of a report for layers small enough to read, and its options.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "inspect/inspect_options.h"
 #include "inspect/inspection.h"
 #include "inspect/report.h"
@@ -93,6 +95,21 @@ TEST(InspectText, TablesOfConvolutionsHaveShifts) {
   const InspectRequest request{.options = options, .passes = {Pass::forward}, .table = true};
   const std::string text = report_text(conv, request);
   EXPECT_NE(text.find("x channel 1[+"), std::string::npos) << text;
+}
+
+// Streams shorter than a vector are packed.
+TEST(InspectText, TablesOfSingleSamples) {
+  const auto layer = std::make_shared<const InspectedLayer>(Mask::random({5, 11}, 0.5, 4));
+  for (const int64_t batch : {1, 7, 8, 9}) {
+    LayerOptions options;
+    options.batch = batch;
+    const InspectRequest request{
+        .options = options, .passes = {Pass::forward, Pass::backward}, .table = true};
+    for (const PassInspection& pass : inspect_passes(layer, request, made_up_machine())) {
+      ASSERT_EQ(pass.kernels.size(), 1U);
+      EXPECT_EQ(pass.kernels[0].plan.panel, std::max<int64_t>(batch, 8));
+    }
+  }
 }
 
 TEST(InspectText, TablesNeedShortStreams) {

@@ -66,7 +66,8 @@ Plan in_tiles(const InspectedLayer& layer, const Plan& plan, const LayerOptions&
   return plan_kernel(table, request, machine);
 }
 
-// Floats of a stream of one slab, which is whole vectors where it is packed.
+// Floats of a stream of one slab, which is whole vectors where it is packed, as short ones always
+// are.
 int64_t stream_floats(const InspectedLayer& layer, const KernelReport& report,
                       const LayerOptions& options) {
   constexpr int64_t kLanes = 8;
@@ -75,7 +76,7 @@ int64_t stream_floats(const InspectedLayer& layer, const KernelReport& report,
     const StreamGrid& grid = layer.conv->streams.grid;
     floats = grid.length(std::max<int64_t>(1, report.images_per_slab), grid.used_rows);
   }
-  const bool packed = layer.conv || options.layout == Layout::row_major;
+  const bool packed = layer.conv || options.layout == Layout::row_major || floats < kLanes;
   return packed ? (floats + kLanes - 1) / kLanes * kLanes : floats;
 }
 

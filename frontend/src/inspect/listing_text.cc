@@ -173,14 +173,14 @@ std::string listing_section(const KernelInspection& kernel, const Listing& listi
     const std::string arrays = arrays_text(instructions, kernel.side);
     if (count > 0 && !arrays.empty()) text += fmt::format("             {}\n", arrays);
     text += instruction_lines(kernel, instructions, count, options.bytes);
+    if (count < instructions.size()) {
+      text += fmt::format("             ... {} more instructions\n", instructions.size() - count);
+    }
     const std::vector<TableWord> words =
         find_table_words(kernel.code, piece.chunk, listing.choice.row);
     text += table_lines(kernel, words, left);
-    complete &= words.size() <= left;
+    complete &= count == instructions.size() && words.size() <= left;
     left -= std::min(words.size(), left);
-    if (count == instructions.size()) continue;
-    text += fmt::format("             ... {} more instructions\n", instructions.size() - count);
-    complete = false;
   }
   if (!complete) text += "  --max-lines 0 lists all\n";
   return text;
