@@ -4,30 +4,15 @@
 
 #include <algorithm>
 
-#include "support/conv_case.h"
-#include "support/layer_case.h"
 #include "support/mask_edits.h"
+#include "support/native_kinds.h"
 #include "support/plans.h"
 #include "support/runtimes.h"
 
 namespace sparsejit::test {
 namespace {
 
-constexpr int kCalls = 12;  // all kinds of generated code have been measured by then
-
-bool has_run_table(const Layer& layer, Pass pass) {
-  for (const KernelReport& report : layer.report()) {
-    if (report.pass != pass) continue;
-    for (const CandidateReport& candidate : report.candidates) {
-      if (candidate.name != "native table") continue;
-      return candidate.runs || candidate.measured_seconds > 0;
-    }
-  }
-  return false;
-}
-
-// Unrolled code comes from memory on such a machine, so that it is not even tried; blocks are
-// small.
+// Blocks are small on such a machine, and unrolled code is predicted to come from memory.
 MachineModel tiny_caches() {
   MachineModel machine = made_up_machine(16 << 10);
   machine.l1_bytes = 1 << 10;
@@ -43,32 +28,13 @@ class TableLayer : public ::testing::Test {
 
   // How many of both passes have been run with a table.
   static int tables_run(const Layer& layer) {
-    return (has_run_table(layer, Pass::forward) ? 1 : 0) +
-           (has_run_table(layer, Pass::backward) ? 1 : 0);
+    return (has_run(layer, Pass::forward, "native table") ? 1 : 0) +
+           (has_run(layer, Pass::backward, "native table") ? 1 : 0);
   }
 
-  int check(const LayerCase& layer_case, Runtime& runtime) {
-    SCOPED_TRACE(to_text(layer_case));
-    const Layer native = forced_layer(layer_case.mask, Engine::native, runtime);
-    const Layer interpreted = forced_layer(layer_case.mask, Engine::interpreted, runtime);
-    const LayerRun expected = run_layer(interpreted, layer_case);
-    expect_matches_reference(layer_case, expected);
-    for (int call = 0; call < kCalls; ++call) {
-      expect_same_bits(run_layer(native, layer_case).outputs, expected.outputs);
-    }
-    return tables_run(native);
-  }
-
-  int check(const ConvCase& conv_case, Runtime& runtime) {
-    SCOPED_TRACE(to_text(conv_case));
-    const Layer native = forced_conv(conv_case, Engine::native, runtime);
-    const Layer interpreted = forced_conv(conv_case, Engine::interpreted, runtime);
-    const LayerRun expected = run_conv(interpreted, conv_case);
-    expect_matches_reference(conv_case, expected);
-    for (int call = 0; call < kCalls; ++call) {
-      expect_same_bits(run_conv(native, conv_case).outputs, expected.outputs);
-    }
-    return tables_run(native);
+  template <typename Case>
+  static int check(const Case& of, Runtime& runtime) {
+    return tables_run(expect_native_like_interpreted(of, runtime));
   }
 
   Runtime runtime_{with_machine(tiny_caches(), 2)};
@@ -127,10 +93,10 @@ TEST_F(TableLayer, MasksMayChange) {
   int64_t kept = 0;
   for (int64_t row = 0; row < 300; row += 60) {
     LayerCase layer_case = {.mask = mask, .batch = 24};
-    for (int call = 0; call < kCalls; ++call) {
+    for (int call = 0; call < kCallsToMeasureAll; ++call) {
       expect_matches_reference(layer_case, run_layer(native, layer_case));
     }
-    EXPECT_TRUE(has_run_table(native, Pass::forward));
+    EXPECT_TRUE(has_run(native, Pass::forward, "native table"));
     mask = without_one(mask, row);
     kept += native.set_mask(mask).chunks_kept;
   }
@@ -147,10 +113,10 @@ TEST_F(TableLayer, ResultsDoNotDependOnTheNumberOfThreads) {
   for (const int threads : {2, 3}) {
     Runtime runtime(with_machine(tiny_caches(), threads));
     const Layer layer = forced_layer(layer_case.mask, Engine::native, runtime);
-    for (int call = 0; call < kCalls; ++call) {
+    for (int call = 0; call < kCallsToMeasureAll; ++call) {
       expect_same_bits(run_layer(layer, layer_case).outputs, expected);
     }
-    EXPECT_TRUE(has_run_table(layer, Pass::backward));
+    EXPECT_TRUE(has_run(layer, Pass::backward, "native table"));
   }
 }
 

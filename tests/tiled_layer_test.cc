@@ -4,24 +4,11 @@
 
 #include <algorithm>
 
-#include "support/conv_case.h"
-#include "support/layer_case.h"
+#include "support/native_kinds.h"
 #include "support/runtimes.h"
 
 namespace sparsejit::test {
 namespace {
-
-constexpr int kCalls = 8;  // both kinds of generated code have been measured by then
-
-bool has_run_tiled(const Layer& layer) {
-  for (const KernelReport& report : layer.report()) {
-    for (const CandidateReport& candidate : report.candidates) {
-      if (candidate.name != "native tiled") continue;
-      return candidate.runs || candidate.measured_seconds > 0;
-    }
-  }
-  return false;
-}
 
 MachineModel small_caches() {
   MachineModel machine = detect_machine();
@@ -30,6 +17,8 @@ MachineModel small_caches() {
   return machine;
 }
 
+bool has_run_tiled(const Layer& layer) { return has_run(layer, Pass::forward, "native tiled"); }
+
 class TiledLayer : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -37,28 +26,9 @@ class TiledLayer : public ::testing::Test {
   }
 
   // Returns whether tiles were among what ran.
-  bool check(const LayerCase& layer_case, Runtime& runtime) {
-    SCOPED_TRACE(to_text(layer_case));
-    const Layer native = forced_layer(layer_case.mask, Engine::native, runtime);
-    const Layer interpreted = forced_layer(layer_case.mask, Engine::interpreted, runtime);
-    const LayerRun expected = run_layer(interpreted, layer_case);
-    expect_matches_reference(layer_case, expected);
-    for (int call = 0; call < kCalls; ++call) {
-      expect_same_bits(run_layer(native, layer_case).outputs, expected.outputs);
-    }
-    return has_run_tiled(native);
-  }
-
-  bool check(const ConvCase& conv_case, Runtime& runtime) {
-    SCOPED_TRACE(to_text(conv_case));
-    const Layer native = forced_conv(conv_case, Engine::native, runtime);
-    const Layer interpreted = forced_conv(conv_case, Engine::interpreted, runtime);
-    const LayerRun expected = run_conv(interpreted, conv_case);
-    expect_matches_reference(conv_case, expected);
-    for (int call = 0; call < kCalls; ++call) {
-      expect_same_bits(run_conv(native, conv_case).outputs, expected.outputs);
-    }
-    return has_run_tiled(native);
+  template <typename Case>
+  static bool check(const Case& of, Runtime& runtime) {
+    return has_run_tiled(expect_native_like_interpreted(of, runtime));
   }
 
   Runtime runtime_{with_threads(2)};
@@ -87,9 +57,9 @@ TEST_F(TiledLayer, RowsAndColumnsWithoutWeights) {
     const size_t row = i / 120;
     dense[i] = row % 7 != 0 && row < 40 && i % 120 < 100 ? 1 : 0;
   }
-  EXPECT_TRUE(check({.mask = Mask::from_dense(dense, {50, 120}), .batch = 200}, runtime_));
+  EXPECT_TRUE(check(LayerCase{.mask = Mask::from_dense(dense, {50, 120}), .batch = 200}, runtime_));
   Runtime small(with_machine(small_caches(), 1));
-  EXPECT_TRUE(check({.mask = Mask::from_dense(dense, {50, 120}), .batch = 200}, small));
+  EXPECT_TRUE(check(LayerCase{.mask = Mask::from_dense(dense, {50, 120}), .batch = 200}, small));
 }
 
 TEST_F(TiledLayer, ConvolutionsOfOnePixel) {
@@ -115,7 +85,7 @@ TEST_F(TiledLayer, MasksMayChange) {
   for (uint64_t seed = 1; seed < 6; ++seed) {
     LayerCase layer_case = {.mask = Mask::random({300, 200}, 0.6, seed), .batch = 130};
     native.set_mask(layer_case.mask);
-    for (int call = 0; call < kCalls; ++call) {
+    for (int call = 0; call < kCallsToMeasureAll; ++call) {
       expect_matches_reference(layer_case, run_layer(native, layer_case));
     }
   }

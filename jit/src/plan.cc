@@ -118,8 +118,8 @@ const VectorIsa& resident_isa(const KernelRequest& request, const MachineModel& 
 // Generated fused code is never resident, see jit/README.md.
 bool is_resident(const KernelRequest& request, const MachineModel& machine) {
   if (sums_in_pieces(request, machine)) return false;
-  if (request.interpreted)
-    return request.length <= int64_t{kMaxResidentVectors} * machine.isa.lanes;
+  const int64_t longest = int64_t{kMaxResidentVectors} * machine.isa.lanes;
+  if (request.interpreted) return request.length <= longest;
   if (request.kind == KernelKind::fused) return false;
   return request.length <= longest_resident(resident_isa(request, machine));
 }
