@@ -29,7 +29,8 @@ bool belongs(const Problem& problem, BenchEngine engine, const BenchOptions& opt
   return !problem.workload.conv && (engine == BenchEngine::onednn || mkl_problem().empty());
 }
 
-ContenderResult make_contender(Problem& problem, BenchEngine engine, Runtime& runtime) {
+ContenderResult make_contender(Problem& problem, BenchEngine engine, Runtime& runtime,
+                               Evictor* evictor) {
   const bool is_conv = problem.workload.conv.has_value();
   switch (engine) {
     case BenchEngine::paper_loop:
@@ -43,20 +44,22 @@ ContenderResult make_contender(Problem& problem, BenchEngine engine, Runtime& ru
     case BenchEngine::mkl_sparse:
       return make_mkl_contender(problem, runtime);
     default:
-      return make_layer_contender(problem, engine, runtime);
+      return make_layer_contender(problem, engine, runtime, evictor);
   }
 }
 
 std::vector<Contender> make_contenders(Problem& problem, const BenchOptions& options,
-                                       Runtime& runtime, std::vector<SkippedEngine>& skipped) {
+                                       Runtime& runtime, Evictor* evictor,
+                                       std::vector<SkippedEngine>& skipped) {
   std::vector<Contender> contenders;
+  skipped.clear();
   for (const BenchEngine engine : options.engines) {
     if (!belongs(problem, engine, options)) continue;
     if (too_slow_unasked(problem, engine, options)) {
       skipped.push_back({engine, "slow on this size; ask for it with --engines"});
       continue;
     }
-    ContenderResult made = make_contender(problem, engine, runtime);
+    ContenderResult made = make_contender(problem, engine, runtime, evictor);
     if (made.contender) {
       contenders.push_back(std::move(*made.contender));
     } else {
@@ -108,17 +111,18 @@ WorkloadResults run_on_threads(Problem& problem, const Reference& reference, int
   group.workload = problem.workload;
   group.nnz = problem.mask.nnz();
   group.threads = threads;
-  progress(describe(group) + ": compiling and verifying");
-  std::vector<Contender> contenders = make_contenders(problem, options, runtime, group.skipped);
-  for (Contender& contender : contenders) verify_contender(problem, reference, contender);
 
   const std::vector<Pass> passes = passes_to_run(options.passes);
   const Sampling sampling{options.repetitions, options.min_seconds, threads > 1};
   for (const CacheState state : options.states) {
-    progress(describe(group) + ": timing, caches " + to_text(state));
     std::optional<Evictor> evictor;
     if (state == CacheState::cold) evictor.emplace(runtime);
     Evictor* evict = evictor ? &*evictor : nullptr;
+    progress(describe(group) + ": compiling and verifying");
+    std::vector<Contender> contenders =
+        make_contenders(problem, options, runtime, evict, group.skipped);
+    for (Contender& contender : contenders) verify_contender(problem, reference, contender);
+    progress(describe(group) + ": timing, caches " + to_text(state));
     if (sampling.settle) wait_for_idle_threads();
     const Picks picks = find_picks(problem, contenders, runtime, passes, evict);
     const std::vector<Samples> samples = measure(contenders, passes, sampling, evict);

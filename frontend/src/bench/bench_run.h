@@ -1,8 +1,10 @@
 // One workload of `bench` from mask to results. The steps, for each number of threads:
 //
-//     make_problem -> compute_reference -> make contenders -> verify each
-//       -> for hot, cold: run the picker, measure -> results
+//     make_problem -> compute_reference
+//       -> for hot, cold: make contenders -> verify each -> run the picker, measure -> results
 //
+// Contenders are made anew for cold caches: an engine with several kinds of kernels may be faster
+// with another one than hot, as the automatic engine finds too.
 // Each workload and thread count has a Runtime of its own, so compile times are those of a cold
 // kernel cache and code of earlier workloads is gone.
 #pragma once

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "bench/evictor.h"
 #include "bench/options.h"
 #include "bench/problem.h"
 #include "bench/reference.h"
@@ -48,8 +49,10 @@ struct ContenderResult {
 };
 
 // native, interpreted or portable, forced. A layer that fell back to another engine is no
-// contender: its row would carry the wrong name.
-ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runtime& runtime);
+// contender: its row would carry the wrong name. Where the engine has several kinds of kernels its
+// layer chooses among them with caches as they are when it is timed: cold with an evictor.
+ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runtime& runtime,
+                                     Evictor* evictor = nullptr);
 
 // The paper's loop: always on feature-major tensors, always one thread.
 ContenderResult make_paper_contender(Problem& problem, const Runtime& runtime);

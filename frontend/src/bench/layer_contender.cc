@@ -23,8 +23,9 @@ Engine library_engine(BenchEngine engine) {
 
 // An engine may have several candidates, which the first calls measure.
 void run_until_settled(const Contender& contender, const Layer& layer, const Workload& workload,
-                       Pass pass) {
+                       Pass pass, Evictor* evictor) {
   for (int call = 0; call < kMaxPickerCalls; ++call) {
+    if (evictor != nullptr) evictor->run();
     contender.run(pass);
     const std::optional<KernelReport> report = find_report(layer, workload, pass);
     if (!report || !report->measuring) return;
@@ -74,7 +75,8 @@ Engine engine_of(const std::optional<KernelReport>& report) {
   return report ? report->engine : Engine::portable;
 }
 
-ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runtime& runtime) {
+ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runtime& runtime,
+                                     Evictor* evictor) {
   const auto layer = std::make_shared<Layer>(make_layer(problem, library_engine(engine), runtime));
   Contender contender;
   contender.engine = engine;
@@ -82,7 +84,7 @@ ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runti
   contender.layout.fill(problem.workload.layout);
   contender.ran_on.fill(layout_name(problem.workload, problem.workload.layout));
   for (const Pass pass : kBothPasses) {
-    run_until_settled(contender, *layer, problem.workload, pass);
+    run_until_settled(contender, *layer, problem.workload, pass, evictor);
     const std::optional<KernelReport> report = find_report(*layer, problem.workload, pass);
     if (engine_of(report) != library_engine(engine)) {
       return {std::nullopt, report ? report->reason : "it cannot run here; portable would"};
