@@ -38,6 +38,22 @@ TEST(BenchRun, ContendersAreMadeAndVerifiedForEachStateOfTheCaches) {
   EXPECT_TRUE(std::equal(expected.rbegin(), expected.rend(), steps.rbegin()));
 }
 
+// The evictor has a layer of its own, which compiles when it first runs.
+TEST(BenchRun, EnginesChooseWithCachesAsTheyAreTimed) {
+  const BenchOptions options = small_run();
+  Problem problem = make_problem(options.workloads.at(0));
+  Runtime runtime({.threads = 1});
+  if (!runtime.machine().avx2_fma) GTEST_SKIP() << "AVX2 is needed";
+  Evictor evictor(runtime);
+  const auto compiled_after = [&](Evictor* caches) {
+    EXPECT_TRUE(make_layer_contender(problem, BenchEngine::native, runtime, caches).contender);
+    return runtime.stats().cache_misses;
+  };
+  const int64_t compiled = compiled_after(nullptr);
+  EXPECT_EQ(compiled_after(nullptr), compiled);
+  EXPECT_GT(compiled_after(&evictor), compiled);
+}
+
 TEST(BenchRun, EveryLineIsThereOnceAndOnePickAPass) {
   const BenchOptions options = small_run();
   const std::vector<WorkloadResults> groups =

@@ -124,6 +124,23 @@ const NetworkTotal* find_total(const std::vector<NetworkTotal>& totals, bool inn
   return nullptr;
 }
 
+// Native took 1 ms a pass and was picked; the backward pass goes to dense here.
+TEST(FindMedian, OfWhatWasPickedAddsUpThePickOfEachPass) {
+  WorkloadResults group = timed(linear_layer(8, 8), 1, 0.25);
+  for (BenchResult& result : group.results) {
+    if (result.pass == TimedPass::forward) continue;
+    result.chosen = result.engine == BenchEngine::dense;
+  }
+  const auto picked = [&](TimedPass pass) {
+    return find_median(group, pass, std::nullopt, CacheState::hot);
+  };
+  EXPECT_EQ(picked(TimedPass::forward), 1.0);
+  EXPECT_EQ(picked(TimedPass::backward), 0.25);
+  EXPECT_EQ(picked(TimedPass::total), 1.25);
+  EXPECT_EQ(find_median(group, TimedPass::total, BenchEngine::native, CacheState::hot), 2.0);
+  EXPECT_FALSE(find_median(group, TimedPass::total, std::nullopt, CacheState::cold));
+}
+
 TEST(NetworkTotals, CountEachLayerAsOftenAsItOccurs) {
   const std::vector<Workload> layers = list_network(Suite::resnet18, 1, 0.95);
   std::vector<WorkloadResults> groups;

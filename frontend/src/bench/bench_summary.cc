@@ -14,7 +14,10 @@ namespace {
 constexpr std::array kStates = {CacheState::hot, CacheState::cold};
 constexpr std::array kTimedPasses = {TimedPass::forward, TimedPass::backward, TimedPass::total};
 
-// How many times faster native is than `other` in one workload.
+// None: what the picker took.
+using Subject = std::optional<BenchEngine>;
+
+// How many times faster an engine is than another one in one workload.
 struct SpeedUp {
   const WorkloadResults* group = nullptr;
   TimedPass pass = TimedPass::total;
@@ -24,15 +27,15 @@ struct SpeedUp {
 
 // BenchEngine::dense stands for the faster dense library.
 std::vector<SpeedUp> speed_ups(std::span<const WorkloadResults> groups, TimedPass pass,
-                               CacheState state, BenchEngine other) {
+                               CacheState state, Subject subject, BenchEngine other) {
   std::vector<SpeedUp> found;
   for (const WorkloadResults& group : groups) {
-    const BenchResult* native = find_result(group, pass, BenchEngine::native, state);
+    const std::optional<double> ms = find_median(group, pass, subject, state);
     const BenchResult* slower = other == BenchEngine::dense
                                     ? find_dense(group, pass, state)
                                     : find_result(group, pass, other, state);
-    if (native == nullptr || slower == nullptr || native->median_ms <= 0) continue;
-    found.push_back({&group, pass, state, slower->median_ms / native->median_ms});
+    if (!ms || slower == nullptr || *ms <= 0) continue;
+    found.push_back({&group, pass, state, slower->median_ms / *ms});
   }
   return found;
 }
@@ -45,13 +48,14 @@ std::string mean_text(const std::vector<SpeedUp>& factors) {
 }
 
 // "-" in a pass that was not timed; no line when none was.
-std::string means_line(std::span<const WorkloadResults> groups, BenchEngine other,
+std::string means_line(std::span<const WorkloadResults> groups, Subject subject, BenchEngine other,
                        CacheState state) {
+  const char* name = subject ? to_text(*subject) : "picked";
   std::string text =
-      fmt::format("  {:<24}", fmt::format("native/{} {}", to_text(other), to_text(state)));
+      fmt::format("  {:<24}", fmt::format("{}/{} {}", name, to_text(other), to_text(state)));
   bool timed = false;
   for (const TimedPass pass : kTimedPasses) {
-    const std::vector<SpeedUp> factors = speed_ups(groups, pass, state, other);
+    const std::vector<SpeedUp> factors = speed_ups(groups, pass, state, subject, other);
     timed = timed || !factors.empty();
     text += fmt::format(" {:>9}", mean_text(factors));
   }
@@ -62,7 +66,12 @@ std::string means(std::span<const WorkloadResults> groups) {
   std::string text;
   for (const BenchEngine other : {BenchEngine::interpreted, BenchEngine::paper_loop,
                                   BenchEngine::dense, BenchEngine::mkl_sparse}) {
-    for (const CacheState state : kStates) text += means_line(groups, other, state);
+    for (const CacheState state : kStates) {
+      text += means_line(groups, BenchEngine::native, other, state);
+    }
+  }
+  for (const CacheState state : kStates) {
+    text += means_line(groups, std::nullopt, BenchEngine::interpreted, state);
   }
   if (text.empty()) return "";
   return fmt::format("  {:<24} {:>9} {:>9} {:>9}\n", "geometric means", "forward", "backward",
@@ -83,7 +92,7 @@ std::string losses(std::span<const WorkloadResults> groups, BenchEngine other) {
   std::string text;
   for (const CacheState state : kStates) {
     for (const TimedPass pass : kTimedPasses) {
-      for (const SpeedUp& factor : speed_ups(groups, pass, state, other)) {
+      for (const SpeedUp& factor : speed_ups(groups, pass, state, BenchEngine::native, other)) {
         if (factor.factor >= 1 - kNoise) continue;
         text += fmt::format("  native at {:.2f}x of {}: {}, {} {}{}\n", factor.factor,
                             to_text(other), describe(*factor.group), to_text(state), to_text(pass),

@@ -21,17 +21,6 @@ Engine library_engine(BenchEngine engine) {
   }
 }
 
-// An engine may have several candidates, which the first calls measure.
-void run_until_settled(const Contender& contender, const Layer& layer, const Workload& workload,
-                       Pass pass, Evictor* evictor) {
-  for (int call = 0; call < kMaxPickerCalls; ++call) {
-    if (evictor != nullptr) evictor->run();
-    contender.run(pass);
-    const std::optional<KernelReport> report = find_report(layer, workload, pass);
-    if (!report || !report->measuring) return;
-  }
-}
-
 }  // namespace
 
 Layer make_layer(const Problem& problem, Engine engine, Runtime& runtime) {
@@ -84,8 +73,7 @@ ContenderResult make_layer_contender(Problem& problem, BenchEngine engine, Runti
   contender.layout.fill(problem.workload.layout);
   contender.ran_on.fill(layout_name(problem.workload, problem.workload.layout));
   for (const Pass pass : kBothPasses) {
-    run_until_settled(contender, *layer, problem.workload, pass, evictor);
-    const std::optional<KernelReport> report = find_report(*layer, problem.workload, pass);
+    const std::optional<KernelReport> report = run_until_settled(*layer, problem, pass, evictor);
     if (engine_of(report) != library_engine(engine)) {
       return {std::nullopt, report ? report->reason : "it cannot run here; portable would"};
     }

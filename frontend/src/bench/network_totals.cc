@@ -1,32 +1,12 @@
 // Weighted sums; see network_totals.h.
 #include "bench/network_totals.h"
 
-#include <algorithm>
 #include <set>
 
 #include "bench/suite.h"
 
 namespace sparsejit::frontend {
 namespace {
-
-const BenchResult* find_picked(const WorkloadResults& group, TimedPass pass, CacheState state) {
-  const auto found =
-      std::find_if(group.results.begin(), group.results.end(), [&](const BenchResult& result) {
-        return result.pass == pass && result.state == state && result.chosen;
-      });
-  return found == group.results.end() ? nullptr : &*found;
-}
-
-std::optional<double> picked_ms(const WorkloadResults& group, TimedPass pass, CacheState state) {
-  if (pass == TimedPass::total) {
-    const std::optional<double> forward = picked_ms(group, TimedPass::forward, state);
-    const std::optional<double> backward = picked_ms(group, TimedPass::backward, state);
-    if (!forward || !backward) return std::nullopt;
-    return *forward + *backward;
-  }
-  const BenchResult* result = find_picked(group, pass, state);
-  return result == nullptr ? std::nullopt : std::optional(result->median_ms);
-}
 
 // Of the layers that `total` is over.
 std::optional<double> weighted_ms(std::span<const WorkloadResults> groups,
@@ -35,12 +15,7 @@ std::optional<double> weighted_ms(std::span<const WorkloadResults> groups,
   for (const WorkloadResults& group : groups) {
     const bool counts = !total.inner_only || is_inner_convolution(group.workload);
     if (group.threads != total.threads || !counts) continue;
-    std::optional<double> ms;
-    if (!total.engine) {
-      ms = picked_ms(group, pass, total.state);
-    } else if (const auto* result = find_result(group, pass, *total.engine, total.state)) {
-      ms = result->median_ms;
-    }
+    const std::optional<double> ms = find_median(group, pass, total.engine, total.state);
     if (!ms) return std::nullopt;
     sum += static_cast<double>(group.workload.occurrences) * *ms;
   }

@@ -112,6 +112,21 @@ const BenchResult* find_result(const WorkloadResults& group, TimedPass pass, Ben
   return found == group.results.end() ? nullptr : &*found;
 }
 
+std::optional<double> find_median(const WorkloadResults& group, TimedPass pass,
+                                  std::optional<BenchEngine> engine, CacheState state) {
+  if (!engine && pass == TimedPass::total) {
+    const std::optional<double> forward = find_median(group, TimedPass::forward, engine, state);
+    const std::optional<double> backward = find_median(group, TimedPass::backward, engine, state);
+    if (!forward || !backward) return std::nullopt;
+    return *forward + *backward;
+  }
+  for (const BenchResult& result : group.results) {
+    if (result.pass != pass || result.state != state) continue;
+    if (engine ? result.engine == *engine : result.chosen) return result.median_ms;
+  }
+  return std::nullopt;
+}
+
 const BenchResult* find_dense(const WorkloadResults& group, TimedPass pass, CacheState state) {
   const BenchResult* fastest = nullptr;
   for (const BenchEngine engine : {BenchEngine::dense, BenchEngine::onednn}) {

@@ -81,6 +81,10 @@ std::vector<Pass> parts_of(TimedPass pass);
 // Null when there is none.
 const BenchResult* find_result(const WorkloadResults& group, TimedPass pass, BenchEngine engine,
                                CacheState state);
+// In milliseconds, of an engine, or (none) of what the picker took: in total the sum of both
+// passes, each on its own pick.
+std::optional<double> find_median(const WorkloadResults& group, TimedPass pass,
+                                  std::optional<BenchEngine> engine, CacheState state);
 // The faster of the dense libraries that were measured.
 const BenchResult* find_dense(const WorkloadResults& group, TimedPass pass, CacheState state);
 
