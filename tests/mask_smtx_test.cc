@@ -51,6 +51,12 @@ TEST(MaskSmtx, RoundTripKeepsContentAndHash) {
   }
 }
 
+TEST(MaskSmtx, NamesOtherFormatsOfMasks) {
+  expect_rejected("\x93NUMPY\x01", {".npy", "expected .smtx", "load_npy_mask"});
+  expect_rejected("%%MatrixMarket matrix coordinate pattern general\n1 1 0\n",
+                  {".mtx", "expected .smtx", "load_mtx_mask"});
+}
+
 TEST(MaskSmtx, RejectsTruncatedText) {
   expect_rejected("", {"line 1"});
   expect_rejected("\n", {"line 1"});

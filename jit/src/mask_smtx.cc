@@ -40,9 +40,20 @@ void validate_end(std::string_view text, std::string_view source) {
               quoted(rest.substr(0, rest.find_first_of(" \t\r\n"))));
 }
 
+// The other formats of masks begin with their names.
+void validate_format(std::string_view text, std::string_view source) {
+  if (text.starts_with("\x93NUMPY")) {
+    throw_error("{}: is an .npy file, expected .smtx; load_npy_mask reads it", source);
+  }
+  if (text.starts_with("%%MatrixMarket")) {
+    throw_error("{}: is an .mtx file, expected .smtx; load_mtx_mask reads it", source);
+  }
+}
+
 }  // namespace
 
 Mask Mask::from_smtx(std::string_view text, std::string_view source) {
+  validate_format(text, source);
   const std::string_view header_line = take_line(text);
   const std::string_view row_line = take_line(text);
   const std::string_view column_line = take_line(text);
