@@ -97,6 +97,27 @@ Padding2d same_padding(const MaskShape& shape, PerAxis dilation) {
   return {rows / 2, rows - rows / 2, columns / 2, columns - columns / 2};
 }
 
+// What each position of the kernel reads, row by row, which is the same for all channels.
+std::vector<ShiftedPlane> kernel_positions(const MaskShape& shape, const Conv2d& conv,
+                                           const ConvStreams& streams) {
+  const Axis rows = rows_of(shape, conv, streams.source.size);
+  const Axis columns = columns_of(shape, conv, streams.source.size);
+  const AxisPlan row_plan = plan_axis(rows);
+  const AxisPlan column_plan = plan_axis(columns);
+  const auto column_phases = static_cast<int64_t>(column_plan.phases.size());
+  std::vector<ShiftedPlane> positions;
+  for (int64_t i = 0; i < shape.kernel_h; ++i) {
+    for (int64_t j = 0; j < shape.kernel_w; ++j) {
+      const int64_t plane = index_of(row_plan.phases, rows.phase(i)) * column_phases +
+                            index_of(column_plan.phases, columns.phase(j));
+      const int64_t shift = rows.shift(i) * streams.grid.row_pitch + columns.shift(j);
+      positions.push_back(
+          {.plane = static_cast<int32_t>(plane), .shift = static_cast<int32_t>(shift)});
+    }
+  }
+  return positions;
+}
+
 }  // namespace
 
 Conv2d resolve_conv2d(const MaskShape& shape, const Conv2d& conv) {
@@ -194,24 +215,8 @@ int64_t source_streams(const MaskShape& shape, const Conv2d& conv, const ConvStr
 
 TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& streams) {
   const MaskShape& shape = mask.shape();
-  const Axis rows = rows_of(shape, conv, streams.source.size);
-  const Axis columns = columns_of(shape, conv, streams.source.size);
-  const AxisPlan row_plan = plan_axis(rows);
-  const AxisPlan column_plan = plan_axis(columns);
   const auto planes = static_cast<int64_t>(streams.source.planes.size());
-  const auto column_phases = static_cast<int64_t>(column_plan.phases.size());
-  // Of each position in the kernel, which is the same for all channels.
-  std::vector<Tap> kernel;
-  for (int64_t i = 0; i < shape.kernel_h; ++i) {
-    for (int64_t j = 0; j < shape.kernel_w; ++j) {
-      const int64_t plane = index_of(row_plan.phases, rows.phase(i)) * column_phases +
-                            index_of(column_plan.phases, columns.phase(j));
-      const int64_t shift = rows.shift(i) * streams.grid.row_pitch + columns.shift(j);
-      kernel.push_back({.stream = static_cast<int32_t>(plane),
-                        .shift = static_cast<int32_t>(shift),
-                        .value = 0});
-    }
-  }
+  const std::vector<ShiftedPlane> kernel = kernel_positions(shape, conv, streams);
   TapTable table;
   table.streams = source_streams(shape, conv, streams);
   table.row_begin.assign(mask.row_begin().begin(), mask.row_begin().end());
@@ -222,10 +227,11 @@ TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& s
     const int64_t first_channel = row / rows_per_group * shape.in;
     for (int64_t i = table.row_begin[row]; i < table.row_begin[row + 1]; ++i) {
       const int64_t column = mask.columns()[i];
-      Tap tap = kernel[column % positions];
-      tap.stream += static_cast<int32_t>((first_channel + column / positions) * planes);
-      tap.value = static_cast<int32_t>(i);
-      table.taps.push_back(tap);
+      const auto [plane, shift] = kernel[column % positions];
+      const int64_t channel = first_channel + column / positions;
+      table.taps.push_back({.stream = static_cast<int32_t>(channel * planes + plane),
+                            .shift = shift,
+                            .value = static_cast<int32_t>(i)});
     }
     const auto in_order = [](const Tap& a, const Tap& b) {
       return std::tie(a.stream, a.shift, a.value) < std::tie(b.stream, b.shift, b.value);
@@ -236,6 +242,33 @@ TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& s
     }
   }
   return table;
+}
+
+std::vector<ShiftedPlane> shifted_planes(const MaskShape& shape, const Conv2d& conv,
+                                         const ConvStreams& streams) {
+  std::vector<ShiftedPlane> shifted = kernel_positions(shape, conv, streams);
+  std::sort(shifted.begin(), shifted.end());
+  shifted.erase(std::unique(shifted.begin(), shifted.end()), shifted.end());
+  return shifted;
+}
+
+TapTable unshift(const TapTable& table, const ConvStreams& streams,
+                 const std::vector<ShiftedPlane>& shifted) {
+  const auto planes = static_cast<int32_t>(streams.source.planes.size());
+  const auto count = static_cast<int64_t>(shifted.size());
+  TapTable result = table;
+  result.streams = table.streams / planes * count;
+  if (result.streams > INT32_MAX) {
+    throw_error("conv2d: {} channels in {} shifted planes, expected at most {} streams",
+                table.streams / planes, count, INT32_MAX);
+  }
+  for (Tap& tap : result.taps) {
+    const ShiftedPlane read{tap.stream % planes, tap.shift};
+    const auto at = std::lower_bound(shifted.begin(), shifted.end(), read) - shifted.begin();
+    tap.stream = static_cast<int32_t>(tap.stream / planes * count + at);
+    tap.shift = 0;
+  }
+  return result;
 }
 
 }  // namespace sparsejit

@@ -105,11 +105,11 @@ void add_copies(const LoweredLayer& lowered, const StepRequest& wanted, PassWork
   const KernelKind kind = wanted.step.kind;
   const int64_t gathered = lowered.gathered_streams(wanted.step.side);
   const int64_t own = lowered.own_streams(wanted.step.side);
-  if (wanted.request.tiled) {
-    work.copied_streams += gathered;
-  } else if (!in_place.gathered) {
-    work.packed_streams += gathered;
-  }
+  const bool tiled = wanted.request.tiled;
+  if (tiled) work.copied_streams += lowered.tiled_streams();
+  // Tiles of linear layers are made from the tensor itself.
+  const bool from_tensor = tiled && lowered.streams.grid.image_pitch() == 1;
+  if (!in_place.gathered && !from_tensor) work.packed_streams += gathered;
   if (wanted.request.own_in_tiles) {
     work.copied_streams += own;
   } else if (kind != KernelKind::products && !in_place.own) {
@@ -177,7 +177,8 @@ PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
                 .longest_slab = target.slabs.longest()};
   for (const StepRequest& wanted : step_requests(target, candidate)) {
     add_copies(*target.lowered, wanted, work);
-    plans.push_back(plan_kernel(target.lowered->table(wanted.step.side), wanted.request, machine));
+    const TapTable& table = target.lowered->table(wanted.step.side, wanted.request.tiled);
+    plans.push_back(plan_kernel(table, wanted.request, machine));
   }
   work.plans = plans;
   return candidate.generated() ? predict_native(work, machine) : predict_interpreted(work, machine);

@@ -24,6 +24,10 @@ int64_t taps_of(const Plan& plan, const std::vector<bool>& chunks) {
   return taps;
 }
 
+const TapTable& table_of(const LoweredLayer& lowered, Pass side, const Plan& plan) {
+  return lowered.table(side, plan.family == KernelFamily::tiled);
+}
+
 // Which chunks to emit. Shared pieces live as long as any kernel that uses a chunk of them, so
 // sharing has to be worth it: at least half of the code, and few pieces.
 std::vector<bool> chunks_to_emit(const LoweredLayer& lowered, Pass side, const Plan& plan,
@@ -31,8 +35,9 @@ std::vector<bool> chunks_to_emit(const LoweredLayer& lowered, Pass side, const P
   constexpr size_t kMaxPieces = 4;
   std::vector<bool> all(plan.chunks.size(), true);
   if (previous.kernel == nullptr || previous.kernel->pieces().size() >= kMaxPieces) return all;
-  std::vector<bool> changed = same_chunks({previous.lowered->table(side), previous.kernel->plan()},
-                                          {lowered.table(side), plan});
+  const Plan& before = previous.kernel->plan();
+  std::vector<bool> changed = same_chunks({table_of(*previous.lowered, side, before), before},
+                                          {table_of(lowered, side, plan), plan});
   changed.flip();
   return 2 * taps_of(plan, changed) <= taps_of(plan, all) ? changed : all;
 }
@@ -133,7 +138,7 @@ KernelCompiler::KernelCompiler(MachineModel machine, Profilers profilers, Report
 Plan KernelCompiler::plan(const LoweredLayer& lowered, Pass side, const KernelRequest& request,
                           const CompileHow& how) const {
   const NativeKernelPtr& previous = how.previous.kernel;
-  return plan_kernel(lowered.table(side), request, machine_,
+  return plan_kernel(lowered.table(side, request.tiled), request, machine_,
                      previous == nullptr ? nullptr : &previous->plan());
 }
 
@@ -141,7 +146,7 @@ EmitOutcome KernelCompiler::emit(const LoweredLayer& lowered, Pass side, Plan pl
                                  const CompileHow& how) const {
   const auto start = std::chrono::steady_clock::now();
   if (before_emit_) before_emit_(plan);
-  const TapTable& table = lowered.table(side);
+  const TapTable& table = table_of(lowered, side, plan);
   EmittedKernel emitted;
   emitted.emitted = chunks_to_emit(lowered, side, plan, how.previous);
   const bool all =
@@ -196,7 +201,7 @@ std::unique_ptr<const CodeListing> KernelCompiler::list_code(
 
 std::string KernelCompiler::check(const LoweredLayer& lowered, Pass side,
                                   const NativeKernel& kernel) const {
-  const EmitResult again = emit_kernel(lowered.table(side), kernel.plan());
+  const EmitResult again = emit_kernel(table_of(lowered, side, kernel.plan()), kernel.plan());
   if (!again.code.has_value()) return "it cannot be emitted again: " + again.reason;
   for (size_t i = 0; i < kernel.chunks().size(); ++i) {
     const auto begin = again.code->bytes.begin() + again.code->chunk_begin[i];

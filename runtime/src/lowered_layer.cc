@@ -5,16 +5,37 @@
 namespace sparsejit {
 namespace {
 
-// Sizes remembered; tables of both passes take 24 bytes a stored weight.
+// Sizes remembered; tables of both passes take 24 bytes a stored weight, in tiles 12 more.
 constexpr size_t kMaxSizes = 16;
 
+std::vector<ShiftedPlane> shifts_of(const LayerSpec& spec, const ConvStreams& streams) {
+  if (streams.grid.halo_rows == 0 && streams.grid.halo_columns == 0) return {};
+  return shifted_planes(spec.mask.shape(), spec.conv, streams);
+}
+
 }  // namespace
+
+LoweredLayer::LoweredLayer(LayerSpec s)
+    : spec(std::move(s)),
+      streams(plan_streams(spec.mask.shape(), spec.conv, spec.image)),
+      shifted(shifts_of(spec, streams)) {}
 
 const TapTable& LoweredLayer::table(Pass pass) const {
   std::call_once(forward_once_, [&] { forward_ = lower_conv2d(spec.mask, spec.conv, streams); });
   if (pass == Pass::forward) return forward_;
   std::call_once(backward_once_, [&] { backward_ = transpose(forward_); });
   return backward_;
+}
+
+const TapTable& LoweredLayer::tiled_table() const {
+  if (!has_shifts()) return table(Pass::forward);
+  std::call_once(tiled_once_, [&] { tiled_ = unshift(table(Pass::forward), streams, shifted); });
+  return tiled_;
+}
+
+int64_t LoweredLayer::tiled_streams() const {
+  if (!has_shifts()) return sources();
+  return spec.conv.groups * spec.mask.shape().in * static_cast<int64_t>(shifted.size());
 }
 
 LoweredLayerPtr Lowerings::get(ImageSize image) {

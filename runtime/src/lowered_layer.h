@@ -25,16 +25,22 @@ struct LayerSpec {
 // the cache runs without them.
 class LoweredLayer {
  public:
-  explicit LoweredLayer(LayerSpec s)
-      : spec(std::move(s)), streams(plan_streams(spec.mask.shape(), spec.conv, spec.image)) {}
+  explicit LoweredLayer(LayerSpec s);
 
   const TapTable& table(Pass pass) const;
+  // What kernels of the tiled family walk, forward: the same taps without shifts.
+  const TapTable& tiled_table() const;
+  const TapTable& table(Pass pass, bool tiled) const { return tiled ? tiled_table() : table(pass); }
   // Streams on the side that the pass of a step gathers from, and its rows.
   int64_t gathered_streams(Pass pass) const { return pass == Pass::forward ? sources() : rows(); }
   int64_t own_streams(Pass pass) const { return pass == Pass::forward ? rows() : sources(); }
+  // Streams of the tiled table.
+  int64_t tiled_streams() const;
+  bool has_shifts() const { return !shifted.empty(); }
 
   const LayerSpec spec;
   const ConvStreams streams;
+  const std::vector<ShiftedPlane> shifted;  // of a channel; empty where no tap has a shift
 
  private:
   int64_t rows() const { return spec.mask.rows(); }
@@ -42,8 +48,10 @@ class LoweredLayer {
 
   mutable std::once_flag forward_once_;
   mutable std::once_flag backward_once_;
+  mutable std::once_flag tiled_once_;
   mutable TapTable forward_;
   mutable TapTable backward_;
+  mutable TapTable tiled_;
 };
 
 using LoweredLayerPtr = std::shared_ptr<const LoweredLayer>;

@@ -36,7 +36,8 @@ class StepRun {
   StepRun(const StepContext& context, const StepArguments& arguments)
       : kernel_(context.kernel),
         plan_(context.kernel.plan()),
-        streams_(context.lowered.gathered_streams(context.side)),
+        lowered_(context.lowered),
+        streams_(is_tiled() ? lowered_.tiled_streams() : lowered_.gathered_streams(context.side)),
         grid_(context.lowered.streams.grid),
         slabs_(context.slabs),
         arguments_(arguments),
@@ -188,7 +189,10 @@ class StepRun {
   }
 
   TileSource tile_source(const Slab& slab, int64_t start) const {
-    if (gathered_.packed()) return {gathered_.at(slab, start), gathered_.pitch(), 1};
+    if (gathered_.packed()) {
+      const auto planes = std::ssize(lowered_.streams.source.planes);
+      return {gathered_.at(slab, start), gathered_.pitch(), 1, lowered_.shifted, planes};
+    }
     const ConstImageView& view = gathered_.view();
     if (grid_.image_pitch() != 1) return {gathered_.at(slab, start), view.channel_stride, 1};
     return {view.data + (slab.first_image + start) * view.image_stride, view.channel_stride,
@@ -252,6 +256,7 @@ class StepRun {
 
   const PanelKernel& kernel_;
   const Plan& plan_;
+  const LoweredLayer& lowered_;
   const int64_t streams_;  // gathered
   const StreamGrid& grid_;
   const Slabs& slabs_;

@@ -44,11 +44,6 @@ int64_t slab_target(const LoweredLayer& lowered, const MachineModel& machine) {
   return std::clamp(fitting, panel / 2, panel);
 }
 
-bool has_shifts(const PassGeometry& geometry) {
-  const StreamGrid& grid = geometry.lowered.streams.grid;
-  return grid.halo_rows != 0 || grid.halo_columns != 0;
-}
-
 }  // namespace
 
 // One cut for all steps, so that all ways of a pass sum in the same order.
@@ -76,7 +71,7 @@ void settle_layout(PassShape& shape, const LoweredLayer& lowered) {
 }
 
 bool can_tile(const PassGeometry& geometry) {
-  if (geometry.shape.pass != Pass::forward || has_shifts(geometry)) return false;
+  if (geometry.shape.pass != Pass::forward) return false;
   for (int64_t i = 0; i < geometry.slabs.count(); ++i) {
     const Slab slab = geometry.slabs.at(i);
     if (tiled_length(slab, geometry.lowered.streams.grid) < kTileFloats) return false;
@@ -99,7 +94,7 @@ std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& styl
   if (!shape.want_d_values) return {make_step(KernelKind::accumulate, Pass::backward, t)};
   const Step products = make_step(KernelKind::products, Pass::forward, t);
   if (!shape.want_dx) return {products};
-  const bool split = !style.interpreted && !style.table && !has_shifts(geometry) &&
+  const bool split = !style.interpreted && !style.table && !geometry.lowered.has_shifts() &&
                      geometry.slabs.longest() <= longest_split(geometry.machine);
   if (split) return {make_step(KernelKind::accumulate, Pass::backward, t), products};
   return {make_step(KernelKind::fused, Pass::backward, t)};

@@ -50,7 +50,7 @@ struct PassGeometry {
 // Packs what is better packed than used in place.
 void settle_layout(PassShape& shape, const LoweredLayer& lowered);
 Slabs pass_slabs(const LoweredLayer& lowered, const PassShape& shape, const MachineModel& machine);
-// Whether the pass has a step that can run in tiles: the forward pass of layers without shifts.
+// Whether the pass has a step that can run in tiles: the forward pass.
 // Backward steps make sums of gradients, which tiles would have to keep in memory: 0.6 to 0.8 of
 // the speed of fused kernels (bench/README.md).
 bool can_tile(const PassGeometry& geometry);

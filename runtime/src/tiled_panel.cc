@@ -68,7 +68,7 @@ void TiledPanel::pack(const TileSource& source, int64_t first, int64_t last, int
     const auto block = static_cast<int32_t>(stream / plan_.block_streams);
     const int64_t in_block = stream % plan_.block_streams;
     float* to = block_tiles(block, length) + in_block * kTileFloats;
-    const float* from = source.data + stream * source.stream_stride;
+    const float* from = source.stream(stream);
     if (source.float_stride == 1) {
       copy_stream(from, to, step, tiles, length);
       ++stream;

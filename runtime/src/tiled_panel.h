@@ -12,22 +12,37 @@
 // Each thread packs a share of the streams; all packing is over before the first part runs.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "panel_kernel.h"
 #include "scratch.h"
+#include "sparsejit/conv2d.h"
 
 namespace sparsejit {
 
 // Where streams are in a tensor; either stride may be 1, any other is fine too.
-template <typename T>
-struct StridedStreams {
-  T* data = nullptr;          // first float of stream 0
+struct TileTarget {
+  float* data = nullptr;      // first float of stream 0
   int64_t stream_stride = 0;  // floats from stream to stream
   int64_t float_stride = 0;   // from one float of a stream to the next
 };
-using TileSource = StridedStreams<const float>;
-using TileTarget = StridedStreams<float>;
+
+struct TileSource {
+  const float* data = nullptr;
+  int64_t stream_stride = 0;
+  int64_t float_stride = 0;
+  // Where taps have shifts, tiles hold these of each channel, whose streams are its planes.
+  std::span<const ShiftedPlane> shifted{};
+  int64_t planes = 1;  // of a channel
+
+  const float* stream(int64_t index) const {
+    if (shifted.empty()) return data + index * stream_stride;
+    const auto count = static_cast<int64_t>(shifted.size());
+    const ShiftedPlane& read = shifted[index % count];
+    return data + (index / count * planes + read.plane) * stream_stride + read.shift;
+  }
+};
 
 class TiledPanel {
  public:

@@ -20,6 +20,7 @@
 // Everything here is pure. Errors: Error, naming the value, for geometry that cannot be.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -128,5 +129,21 @@ int64_t source_streams(const MaskShape& shape, const Conv2d& conv, const ConvStr
 
 // Destination row = output channel, stream = source plane; `streams` as planned for this mask.
 TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& streams);
+
+// What one position of the kernel reads of a channel: float t is float t + shift of the plane.
+struct ShiftedPlane {
+  int32_t plane = 0;
+  int32_t shift = 0;
+  auto operator<=>(const ShiftedPlane&) const = default;
+};
+
+// All positions of the kernel, each once, in the order of taps.
+std::vector<ShiftedPlane> shifted_planes(const MaskShape& shape, const Conv2d& conv,
+                                         const ConvStreams& streams);
+
+// The taps of lower_conv2d without shifts, in the same order: a stream for each shifted plane of
+// each channel, stream = channel * shifted.size() + index into `shifted`.
+TapTable unshift(const TapTable& table, const ConvStreams& streams,
+                 const std::vector<ShiftedPlane>& shifted);
 
 }  // namespace sparsejit
