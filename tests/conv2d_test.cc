@@ -77,6 +77,32 @@ TEST(Conv2d, TapsOfSmallConvolutionsAreGolden) {
   expect_golden("conv2d_taps.txt", text);
 }
 
+TEST(Conv2d, TapsWithoutShiftsReadTheSame) {
+  const Mask mask = Mask::random({4, 3, 3, 2}, 0.3, 3);
+  for (const Conv2d& conv :
+       {Conv2d{.padding = 1}, Conv2d{.stride = {2, 3}, .padding = {0, 2}},
+        Conv2d{.padding = 4, .dilation = {2, 5}}, Conv2d{.stride = 2, .groups = 2}}) {
+    const Conv2d resolved = resolve_conv2d(mask.shape(), conv);
+    const ConvStreams streams = plan_streams(mask.shape(), resolved, {11, 9});
+    const TapTable table = lower_conv2d(mask, resolved, streams);
+    const auto shifted = shifted_planes(mask.shape(), resolved, streams);
+    EXPECT_EQ(shifted.size(), 6U);
+    const TapTable plain = unshift(table, streams, shifted);
+    EXPECT_NO_THROW(verify_taps(plain));
+    EXPECT_EQ(plain.row_begin, table.row_begin);
+    EXPECT_EQ(plain.streams, 3 * conv.groups * 6);
+    const auto planes = static_cast<int32_t>(streams.source.planes.size());
+    for (int64_t i = 0; i < table.size(); ++i) {
+      const Tap& tap = plain.taps[i];
+      const ShiftedPlane& read = shifted[tap.stream % 6];
+      const Tap back{
+          .stream = tap.stream / 6 * planes + read.plane, .shift = read.shift, .value = tap.value};
+      EXPECT_EQ(tap.shift, 0);
+      EXPECT_EQ(back, table.taps[i]);
+    }
+  }
+}
+
 TEST(Conv2d, SamePaddingPutsTheOddOneBehind) {
   const Conv2d conv =
       resolve_conv2d({1, 1, 4, 3}, {.padding = Padding2d::same(), .dilation = {1, 2}});

@@ -64,17 +64,22 @@ TEST(InspectText, Tiles) {
                 report_text(layer, request, with_avx512(made_up_machine())));
 }
 
-TEST(InspectText, TilesNeedStreamsWithoutShifts) {
+TEST(InspectText, TilesNeedStreamsOfATile) {
   const auto layer = std::make_shared<const InspectedLayer>(Mask::random({5, 11}, 0.5, 4));
-  const auto conv = std::make_shared<const InspectedLayer>(Mask::random({2, 2, 3, 3}, 0.5, 3),
-                                                           Conv2d{}, ImageSize{9, 9});
   LayerOptions options;
   options.batch = 15;
-  for (const auto& wrong : {layer, conv}) {
-    if (wrong->conv) options.image = {9, 9};
-    const InspectRequest request{.options = options, .passes = {Pass::forward}, .tiled = true};
-    expect_error([&] { inspect_passes(wrong, request, made_up_machine()); }, {"--tiled"});
-  }
+  const InspectRequest request{.options = options, .passes = {Pass::forward}, .tiled = true};
+  expect_error([&] { inspect_passes(layer, request, made_up_machine()); }, {"--tiled", "15"});
+}
+
+TEST(InspectText, TilesOfConvolutionsHaveEachShiftedPlane) {
+  const auto conv = std::make_shared<const InspectedLayer>(
+      Mask::random({2, 2, 3, 3}, 0.5, 3), Conv2d{.stride = 2, .padding = 1}, ImageSize{9, 9});
+  LayerOptions options;
+  options.batch = 4;
+  options.image = {9, 9};
+  const InspectRequest request{.options = options, .passes = {Pass::forward}, .tiled = true};
+  expect_golden("inspect_tiled_conv.txt", report_text(conv, request));
 }
 
 TEST(InspectText, Tables) {

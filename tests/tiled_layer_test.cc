@@ -80,6 +80,40 @@ TEST_F(TiledLayer, ConvolutionsOfOnePixel) {
   EXPECT_GT(tiled, 6) << "else this tests another engine";
 }
 
+TEST_F(TiledLayer, ConvolutionsWithShifts) {
+  Runtime small(with_machine(small_caches(), 2));
+  int tiled = 0;
+  for (const Conv2d& conv :
+       {Conv2d{.padding = 1}, Conv2d{.stride = 2, .padding = {1, 0, 2, 1}},
+        Conv2d{.padding = 3, .dilation = {2, 3}}, Conv2d{.padding = Padding2d::same(), .groups = 4},
+        Conv2d{.stride = {1, 2}, .padding = 1}}) {
+    for (const ImageSize size : {ImageSize{8, 9}, ImageSize{20, 16}, ImageSize{41, 40}}) {
+      ConvCase conv_case = {
+          .mask = Mask::random({40, 12, 3, 2}, 0.5, 3), .conv = conv, .images = 3, .size = size};
+      conv_case.arrange(size.width % 2 == 0 ? ImageArrangement::nchw
+                                            : ImageArrangement::channels_last);
+      for (Runtime* runtime : {&runtime_, &small}) tiled += check(conv_case, *runtime) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(tiled, 20) << "else this tests another engine";
+}
+
+TEST_F(TiledLayer, MasksOfConvolutionsMayChange) {
+  ConvCase conv_case = {.mask = Mask::random({64, 32, 3, 3}, 0.6, 1),
+                        .conv = Conv2d{.padding = 1},
+                        .images = 2,
+                        .size = {13, 14}};
+  Layer native = forced_conv(conv_case, Engine::native, runtime_);
+  for (uint64_t seed = 1; seed < 6; ++seed) {
+    conv_case.mask = Mask::random({64, 32, 3, 3}, 0.6, seed);
+    native.set_mask(conv_case.mask);
+    for (int call = 0; call < kCallsToMeasureAll; ++call) {
+      expect_matches_reference(conv_case, run_conv(native, conv_case));
+    }
+  }
+  EXPECT_TRUE(has_run_tiled(native));
+}
+
 TEST_F(TiledLayer, MasksMayChange) {
   Layer native = forced_layer(Mask::random({300, 200}, 0.6, 1), Engine::native, runtime_);
   for (uint64_t seed = 1; seed < 6; ++seed) {

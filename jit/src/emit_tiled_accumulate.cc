@@ -1,4 +1,4 @@
-// Accumulate, tiled family: forward, or dx alone, of layers without shifts.
+// Accumulate, tiled family: forward, or dx alone, over tables without shifts.
 //
 // The code of a chunk is the body of a loop over tiles. Inside, rows_per_group rows at a time keep
 // their sums of one tile in registers while the taps of these rows in one block execute, merged in

@@ -106,7 +106,11 @@ void add_copies(const LoweredLayer& lowered, const StepRequest& wanted, PassWork
   const int64_t gathered = lowered.gathered_streams(wanted.step.side);
   const int64_t own = lowered.own_streams(wanted.step.side);
   const bool tiled = wanted.request.tiled;
-  if (tiled) work.copied_streams += lowered.tiled_streams();
+  if (tiled && lowered.has_shifts()) {
+    work.shifted_streams += lowered.tiled_streams();
+  } else if (tiled) {
+    work.copied_streams += gathered;
+  }
   // Tiles of linear layers are made from the tensor itself.
   const bool from_tensor = tiled && lowered.streams.grid.image_pitch() == 1;
   if (!in_place.gathered && !from_tensor) work.packed_streams += gathered;

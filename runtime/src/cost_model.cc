@@ -28,8 +28,10 @@ constexpr TableSeconds kTableTap{0.14e-9, 0.155e-9};
 constexpr TableSeconds kTableTapSums{0.5e-9, 0.25e-9};
 constexpr TableSeconds kTableRow{0.8e-9, 0.2e-9};
 constexpr double kTableWithoutAvx512 = 1.8;
-// Copying a vector to or from tiles, which stay near, or through a buffer of a whole slab.
+// Copying a vector to or from tiles, which stay near, or through a buffer of a whole slab; and from
+// such a buffer to tiles, several times, for kernels of more than one position.
 constexpr double kCopiedVector = 2.0e-9;
+constexpr double kShiftedVector = 0.4e-9;
 constexpr double kPackedVector = 5.0e-9;
 // Adding up the lanes of a sum: for each tap and round.
 constexpr double kSum = 0.4e-9;
@@ -118,7 +120,8 @@ double table_seconds(const Plan& plan, const StepWork& step, const MachineModel&
 double copy_seconds(const PassWork& work, const MachineModel& machine) {
   const double vectors = static_cast<double>(work.floats) / machine.isa.lanes;
   return vectors * (kPackedVector * static_cast<double>(work.packed_streams) +
-                    kCopiedVector * static_cast<double>(work.copied_streams));
+                    kCopiedVector * static_cast<double>(work.copied_streams) +
+                    kShiftedVector * static_cast<double>(work.shifted_streams));
 }
 
 }  // namespace

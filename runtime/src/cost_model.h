@@ -24,9 +24,11 @@ struct PassWork {
   int64_t floats = 0;  // of a stream, in all slabs
   int64_t slabs = 1;
   int64_t longest_slab = 0;  // in floats
-  // Streams that are packed slab by slab or unpacked, and that are copied to or from tiles.
+  // Streams that are packed slab by slab or unpacked, that are copied to or from tiles, and that
+  // tiles have for each position of a kernel.
   int64_t packed_streams = 0;
   int64_t copied_streams = 0;
+  int64_t shifted_streams = 0;
 };
 
 PassCost predict_native(const PassWork& work, const MachineModel& machine);

@@ -6,11 +6,19 @@
 namespace sparsejit {
 namespace {
 
-void copy_stream(const float* from, float* to, int64_t step, int64_t tiles, int64_t length) {
+// Streams [first, last), tile by tile. Shifted planes of a channel are read from the same lines;
+// other streams are faster one by one.
+void copy_streams(const TileSource& source, int64_t first, int64_t last, float* to, int64_t step,
+                  int64_t length) {
+  const int64_t tiles = tiles_of(length);
   for (int64_t tile = 0; tile < tiles; ++tile, to += step) {
-    const float* at = from + std::min(tile * kTileFloats, length - kTileFloats);
-    _mm256_storeu_ps(to, _mm256_loadu_ps(at));
-    _mm256_storeu_ps(to + kLanes, _mm256_loadu_ps(at + kLanes));
+    const int64_t offset = std::min(tile * kTileFloats, length - kTileFloats);
+    float* line = to;
+    source.for_each_stream(first, last, [&](const float* stream) {
+      _mm256_storeu_ps(line, _mm256_loadu_ps(stream + offset));
+      _mm256_storeu_ps(line + kLanes, _mm256_loadu_ps(stream + offset + kLanes));
+      line += kTileFloats;
+    });
   }
 }
 
@@ -68,12 +76,15 @@ void TiledPanel::pack(const TileSource& source, int64_t first, int64_t last, int
     const auto block = static_cast<int32_t>(stream / plan_.block_streams);
     const int64_t in_block = stream % plan_.block_streams;
     float* to = block_tiles(block, length) + in_block * kTileFloats;
-    const float* from = source.stream(stream);
     if (source.float_stride == 1) {
-      copy_stream(from, to, step, tiles, length);
-      ++stream;
+      const int64_t end = source.shifted.empty()
+                              ? stream + 1
+                              : std::min(last, stream + plan_.block_streams - in_block);
+      copy_streams(source, stream, end, to, step, length);
+      stream = end;
       continue;
     }
+    const float* from = source.data + stream * source.stream_stride;
     const bool adjacent = source.stream_stride == 1;
     const int64_t streams =
         adjacent ? std::min({kLanes, last - stream, plan_.block_streams - in_block}) : 1;

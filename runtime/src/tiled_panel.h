@@ -9,6 +9,10 @@
 // compute the same bits. Rows of which the caller wants another layout stay in the buffer and are
 // copied from there, part by part, while they are in the cache.
 //
+// Where taps have shifts, a channel has a stream for each position of the kernel: copies of one
+// packed stream, each begun where that position reads. Loads of a tile are aligned, those at a shift
+// would cross cache lines.
+//
 // Each thread packs a share of the streams; all packing is over before the first part runs.
 #pragma once
 
@@ -36,11 +40,22 @@ struct TileSource {
   std::span<const ShiftedPlane> shifted{};
   int64_t planes = 1;  // of a channel
 
-  const float* stream(int64_t index) const {
-    if (shifted.empty()) return data + index * stream_stride;
+  // Calls call(first float of stream) for streams [first, last).
+  template <typename Call>
+  void for_each_stream(int64_t first, int64_t last, const Call& call) const {
+    if (shifted.empty()) {
+      for (int64_t i = first; i < last; ++i) call(data + i * stream_stride);
+      return;
+    }
     const auto count = static_cast<int64_t>(shifted.size());
-    const ShiftedPlane& read = shifted[index % count];
-    return data + (index / count * planes + read.plane) * stream_stride + read.shift;
+    int64_t index = first % count;
+    const float* channel = data + first / count * planes * stream_stride;
+    for (int64_t i = first; i < last; ++i) {
+      call(channel + shifted[index].plane * stream_stride + shifted[index].shift);
+      if (++index < count) continue;
+      index = 0;
+      channel += planes * stream_stride;
+    }
   }
 };
 

@@ -28,6 +28,11 @@ struct InspectedLayer {
   InspectedLayer(const Mask& conv_mask, const Conv2d& geometry, ImageSize image);
 
   const TapTable& of(Pass side) const { return side == Pass::forward ? forward : backward; }
+  // What a kernel walks: those of the tiled family have no shifts. Taps are the same, in the same
+  // order.
+  const TapTable& of(Pass side, KernelFamily family) const {
+    return family == KernelFamily::tiled && conv ? tiled : of(side);
+  }
   Layer compile(const LayerOptions& options) const;
 
   // "W[3,17]", "W[3,17,0,2]"
@@ -41,6 +46,7 @@ struct InspectedLayer {
   std::optional<InspectedConv> conv;
   TapTable forward;   // rows are outputs
   TapTable backward;  // rows are inputs
+  TapTable tiled;     // of convolutions, rows are outputs
 };
 
 }  // namespace sparsejit::frontend

@@ -49,7 +49,7 @@ KernelInspection inspect_kernel(const std::shared_ptr<const InspectedLayer>& lay
 // copied from the tiles, those of images packed first.
 Plan in_tiles(const InspectedLayer& layer, const Plan& plan, const LayerOptions& options,
               const MachineModel& machine) {
-  const TapTable& table = layer.of(Pass::forward);
+  const TapTable& table = layer.of(Pass::forward, KernelFamily::tiled);
   const int64_t pixels = std::max<int64_t>(1, options.image.height * options.image.width);
   KernelRequest request{.kind = KernelKind::accumulate,
                         .length = options.batch * pixels,
@@ -58,10 +58,8 @@ Plan in_tiles(const InspectedLayer& layer, const Plan& plan, const LayerOptions&
                         .tiled = true};
   request.own_in_tiles = !layer.conv && options.layout == Layout::row_major;
   if (!can_be_tiled(table, request)) {
-    throw_error(
-        "--tiled: a layer of {} with streams of {} floats, expected one pixel a kernel and "
-        "at least {} floats",
-        to_text(layer.mask.shape()), request.length, kTileFloats);
+    throw_error("--tiled: a layer of {} with streams of {} floats, expected at least {} floats",
+                to_text(layer.mask.shape()), request.length, kTileFloats);
   }
   return plan_kernel(table, request, machine);
 }

@@ -8,7 +8,8 @@
 //             streams of one block stay in L2.
 //   resident  short streams: all vectors of rows_per_group rows stay in registers while all
 //             their taps execute; no loop. The stream length is part of the code.
-//   tiled     accumulate without shifts: gathered streams lie in tiles of 16 floats, a block's tile
+//   tiled     accumulate without shifts (of convolutions: what each position of the kernel reads is
+//             a stream, see unshift): gathered streams lie in tiles of 16 floats, a block's tile
 //             fits L1 and is read several times by a chunk, whose code loops over the tiles; rows
 //             are interleaved and share loads. What sums come to between blocks lies in a buffer.
 //   table     short streams, too: a small piece of code, specialised to their length, that reads
