@@ -10,8 +10,8 @@
 // copied from there, part by part, while they are in the cache.
 //
 // Where taps have shifts, a channel has a stream for each position of the kernel: copies of one
-// packed stream, each begun where that position reads. Loads of a tile are aligned, those at a shift
-// would cross cache lines.
+// packed stream, each begun where that position reads. Loads of a tile are aligned, those at a
+// shift would cross cache lines.
 //
 // Each thread packs a share of the streams; all packing is over before the first part runs.
 #pragma once

@@ -20,8 +20,8 @@
 // Everything here is pure. Errors: Error, naming the value, for geometry that cannot be.
 #pragma once
 
-#include <compare>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "sparsejit/mask.h"
@@ -134,7 +134,11 @@ TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& s
 struct ShiftedPlane {
   int32_t plane = 0;
   int32_t shift = 0;
-  auto operator<=>(const ShiftedPlane&) const = default;
+  bool operator==(const ShiftedPlane&) const = default;
+  // In the order of taps.
+  bool operator<(const ShiftedPlane& other) const {
+    return std::tie(plane, shift) < std::tie(other.plane, other.shift);
+  }
 };
 
 // All positions of the kernel, each once, in the order of taps.
