@@ -87,7 +87,7 @@ TEST(Conv2d, TapsWithoutShiftsReadTheSame) {
     const TapTable table = lower_conv2d(mask, resolved, streams);
     const auto shifted = shifted_planes(mask.shape(), resolved, streams);
     EXPECT_EQ(shifted.size(), 6U);
-    const TapTable plain = unshift(table, streams, shifted);
+    const TapTable plain = unshift(table, std::ssize(streams.source.planes), shifted);
     EXPECT_NO_THROW(verify_taps(plain));
     EXPECT_EQ(plain.row_begin, table.row_begin);
     EXPECT_EQ(plain.streams, 3 * conv.groups * 6);

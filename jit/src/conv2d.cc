@@ -118,6 +118,12 @@ std::vector<ShiftedPlane> kernel_positions(const MaskShape& shape, const Conv2d&
   return positions;
 }
 
+std::vector<ShiftedPlane> sort_once(std::vector<ShiftedPlane> planes) {
+  std::sort(planes.begin(), planes.end());
+  planes.erase(std::unique(planes.begin(), planes.end()), planes.end());
+  return planes;
+}
+
 }  // namespace
 
 Conv2d resolve_conv2d(const MaskShape& shape, const Conv2d& conv) {
@@ -246,15 +252,17 @@ TapTable lower_conv2d(const Mask& mask, const Conv2d& conv, const ConvStreams& s
 
 std::vector<ShiftedPlane> shifted_planes(const MaskShape& shape, const Conv2d& conv,
                                          const ConvStreams& streams) {
-  std::vector<ShiftedPlane> shifted = kernel_positions(shape, conv, streams);
-  std::sort(shifted.begin(), shifted.end());
-  shifted.erase(std::unique(shifted.begin(), shifted.end()), shifted.end());
-  return shifted;
+  return sort_once(kernel_positions(shape, conv, streams));
 }
 
-TapTable unshift(const TapTable& table, const ConvStreams& streams,
-                 const std::vector<ShiftedPlane>& shifted) {
-  const auto planes = static_cast<int32_t>(streams.source.planes.size());
+std::vector<ShiftedPlane> shifted_gradients(const MaskShape& shape, const Conv2d& conv,
+                                            const ConvStreams& streams) {
+  std::vector<ShiftedPlane> shifted = kernel_positions(shape, conv, streams);
+  for (ShiftedPlane& plane : shifted) plane = {.plane = 0, .shift = -plane.shift};
+  return sort_once(std::move(shifted));
+}
+
+TapTable unshift(const TapTable& table, int64_t planes, const std::vector<ShiftedPlane>& shifted) {
   const auto count = static_cast<int64_t>(shifted.size());
   TapTable result = table;
   result.streams = table.streams / planes * count;
@@ -263,7 +271,7 @@ TapTable unshift(const TapTable& table, const ConvStreams& streams,
                 table.streams / planes, count, INT32_MAX);
   }
   for (Tap& tap : result.taps) {
-    const ShiftedPlane read{tap.stream % planes, tap.shift};
+    const ShiftedPlane read{static_cast<int32_t>(tap.stream % planes), tap.shift};
     const auto at = std::lower_bound(shifted.begin(), shifted.end(), read) - shifted.begin();
     tap.stream = static_cast<int32_t>(tap.stream / planes * count + at);
     tap.shift = 0;

@@ -13,6 +13,7 @@ namespace {
 ChunkEmitter make_emitter(const TapTable& table, const Plan& plan) {
   const bool accumulate = plan.kind == KernelKind::accumulate;
   if (plan.family == KernelFamily::tiled) return make_tiled_accumulate_emitter(table, plan);
+  if (plan.family == KernelFamily::strip) return make_strip_sums_emitter(table, plan);
   if (plan.family == KernelFamily::table) {
     return accumulate ? make_table_accumulate_emitter(table, plan)
                       : make_table_sums_emitter(table, plan);
@@ -42,6 +43,7 @@ Stencil make_entry(const Plan& plan) {
   };
   const bool stream = plan.family == KernelFamily::stream;
   const bool tiled = plan.family == KernelFamily::tiled;
+  const bool strip = plan.family == KernelFamily::strip;
   load(kOwn, offsetof(KernelArguments, own));
   load(kPaired, tiled ? offsetof(KernelArguments, partial) : offsetof(KernelArguments, paired));
   load(kValues, offsetof(KernelArguments, values));
@@ -50,7 +52,7 @@ Stencil make_entry(const Plan& plan) {
     load(kTail, offsetof(KernelArguments, tail_offset));
     load(kTailMask, offsetof(KernelArguments, tail_mask));
   }
-  if (stream || tiled) load(kBytes, offsetof(KernelArguments, loop_bytes));
+  if (stream || tiled || strip) load(kBytes, offsetof(KernelArguments, loop_bytes));
   load(kGathered, offsetof(KernelArguments, gathered));
   if (stream) {
     for (const auto& pointer : {kGathered, kOwn, kPaired}) as.add(pointer, kBytes);

@@ -26,6 +26,7 @@ ChunkEmitter make_stream_accumulate_emitter(const TapTable& table, const Plan& p
 ChunkEmitter make_stream_products_emitter(const TapTable& table, const Plan& plan);
 ChunkEmitter make_resident_accumulate_emitter(const TapTable& table, const Plan& plan);
 ChunkEmitter make_resident_products_emitter(const TapTable& table, const Plan& plan);
+ChunkEmitter make_strip_sums_emitter(const TapTable& table, const Plan& plan);
 ChunkEmitter make_table_accumulate_emitter(const TapTable& table, const Plan& plan);
 ChunkEmitter make_table_sums_emitter(const TapTable& table, const Plan& plan);
 ChunkEmitter make_tiled_accumulate_emitter(const TapTable& table, const Plan& plan);
@@ -43,7 +44,7 @@ inline const Xbyak::Reg64 kBytes = Xbyak::util::r9;  // stream: negated, where t
 inline const Xbyak::Reg64 kTail = Xbyak::util::r10;
 inline const Xbyak::Reg64 kTailMask = Xbyak::util::r11;  // points to the mask
 inline const Xbyak::Reg64 kIndex = Xbyak::util::rax;     // stream family
-// Table family, which needs neither tail nor bytes.
+// Table family, which needs neither tail nor bytes, and strip family.
 inline const Xbyak::Reg64 kOffset = Xbyak::util::rax;  // of what is read next
 inline const Xbyak::Reg64 kCount = Xbyak::util::r10;   // rounds of a loop
 inline const Xbyak::Reg64 kTable = Xbyak::util::r11;   // moves on as the table is read

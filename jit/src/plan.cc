@@ -7,8 +7,10 @@
 #include <algorithm>
 
 #include "plan_parts.h"
+#include "plan_strip.h"
 #include "plan_table.h"
 #include "sparsejit/error.h"
+#include "sparsejit/strips.h"
 #include "whole_numbers.h"
 
 namespace sparsejit {
@@ -126,6 +128,10 @@ bool is_resident(const KernelRequest& request, const MachineModel& machine) {
 
 void plan_pitches(Plan& plan, const KernelRequest& request) {
   constexpr int64_t kLongestTail = 7;
+  if (plan.family == KernelFamily::strip) {
+    plan.pitches = {.gathered = kStripFloats, .own = kStripFloats, .paired = kStripFloats};
+    return;
+  }
   const bool tiled = plan.family == KernelFamily::tiled;
   const int64_t packed = stream_pitch(plan.panel + (plan.tail || tiled ? kLongestTail : 0));
   const auto choose = [&](int64_t pitch) { return pitch == 0 ? packed : pitch; };
@@ -189,12 +195,16 @@ void plan_chunks(Plan& plan, const TapTable& table) {
           const int64_t slot = value_slot(table, plan, tap);
           if (chunk.taps++ == 0 || slot < chunk.value_base) chunk.value_base = slot;
         }
+        if (plan.family == KernelFamily::strip) continue;
         if (range.end > range.begin || block == 0) {
           plan.code_bytes_estimate += estimate_row_bytes(plan, range.end - range.begin);
         }
       }
       plan.code_bytes_estimate += kChunkOverhead;
       if (plan.family == KernelFamily::table) plan.code_bytes_estimate += table_code_bytes(plan);
+      if (plan.family == KernelFamily::strip) {
+        plan.code_bytes_estimate += strip_chunk_bytes(table, plan, chunk);
+      }
       plan.chunks.push_back(chunk);
     }
   }
@@ -241,8 +251,9 @@ void plan_tiled(Plan& plan, const TapTable& table, bool own_in_tiles, const Mach
   plan.block_streams = divide_up(streams, plan.blocks);
 }
 
-PartLimits part_limits(const Plan& plan, const MachineModel& machine) {
+PartLimits part_limits(const Plan& plan, const TapTable& table, const MachineModel& machine) {
   if (plan.family == KernelFamily::table) return table_part_limits();
+  if (plan.family == KernelFamily::strip) return strip_part_limits(plan, table, machine);
   PartLimits limits{.max_parts = kMaxParts, .min_taps = kMinTapsPerPart};
   if (plan.family != KernelFamily::tiled) return limits;
   const auto row_bytes = plan.panel * static_cast<int64_t>(sizeof(float));
@@ -254,9 +265,19 @@ PartLimits part_limits(const Plan& plan, const MachineModel& machine) {
   return limits;
 }
 
+bool is_without_shifts(const TapTable& table) {
+  return std::all_of(table.taps.begin(), table.taps.end(),
+                     [](const Tap& tap) { return tap.shift == 0; });
+}
+
+bool is_fused_without_shifts(const TapTable& table, const KernelRequest& request) {
+  return request.kind == KernelKind::fused && is_without_shifts(table);
+}
+
 KernelFamily family_of(const KernelRequest& request, const MachineModel& machine) {
   if (request.tiled) return KernelFamily::tiled;
   if (request.table) return KernelFamily::table;
+  if (request.strips) return KernelFamily::strip;
   return is_resident(request, machine) ? KernelFamily::resident : KernelFamily::stream;
 }
 
@@ -277,8 +298,7 @@ bool can_use_table(const KernelRequest& request, const MachineModel& machine) {
 
 bool can_be_tiled(const TapTable& table, const KernelRequest& request) {
   return request.kind == KernelKind::accumulate && request.length >= kTileFloats &&
-         std::all_of(table.taps.begin(), table.taps.end(),
-                     [](const Tap& tap) { return tap.shift == 0; });
+         is_without_shifts(table);
 }
 
 bool embeds_values(const Plan& plan) {
@@ -326,6 +346,12 @@ KernelRequest canonical_request(const KernelRequest& request, const MachineModel
     canonical.pitches.gathered = 0;
     return canonical;
   }
+  if (request.strips) {
+    canonical.length = kStripFloats;
+    canonical.pitches = {};
+    canonical.repeated = false;
+    return canonical;
+  }
   if (request.table || is_resident(request, machine)) return canonical;
   canonical.length = (kMaxResidentVectors + 1) * lanes;
   if (request.length % lanes != 0) ++canonical.length;
@@ -339,7 +365,8 @@ Plan plan_kernel(const TapTable& table, const KernelRequest& request, const Mach
   plan.kind = request.kind;
   plan.relu = request.relu;
   plan.family = family_of(request, machine);
-  plan.tail = plan.family != KernelFamily::tiled && request.length % machine.isa.lanes != 0;
+  const bool whole = plan.family == KernelFamily::tiled || plan.family == KernelFamily::strip;
+  plan.tail = !whole && request.length % machine.isa.lanes != 0;
   switch (plan.family) {
     case KernelFamily::resident:
       plan_resident(plan, request, table, machine);
@@ -355,9 +382,13 @@ Plan plan_kernel(const TapTable& table, const KernelRequest& request, const Mach
       SPARSEJIT_CHECK(can_use_table(request, machine), ==, true);
       plan_table(plan, request, table, machine);
       break;
+    case KernelFamily::strip:
+      SPARSEJIT_CHECK(is_fused_without_shifts(table, request), ==, true);
+      plan_strips(plan, table, machine);
+      break;
   }
   plan_pitches(plan, request);
-  plan_parts(plan, table, part_limits(plan, machine), previous);
+  plan_parts(plan, table, part_limits(plan, table, machine), previous);
   plan_chunks(plan, table);
   return plan;
 }

@@ -31,6 +31,8 @@ const char* to_text(KernelFamily family) {
       return "tiled";
     case KernelFamily::table:
       return "table";
+    case KernelFamily::strip:
+      return "strip";
   }
   return "?";
 }

@@ -51,7 +51,8 @@ void TableWords::own(int64_t row) { add(own_offset(row), NoteKind::own, row, -1)
 
 void TableWords::gathered(int64_t row, int64_t tap) {
   const Tap& t = table_.taps[tap];
-  add((t.stream * plan_.pitches.gathered + t.shift) * kFloatBytes, NoteKind::gathered, row, tap);
+  const int64_t floats = (t.stream - first_stream_) * plan_.pitches.gathered + t.shift;
+  add(floats * kFloatBytes, NoteKind::gathered, row, tap);
 }
 
 void TableWords::value(int64_t row, int64_t tap, int64_t ahead) {

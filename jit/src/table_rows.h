@@ -36,6 +36,7 @@ class TableWords {
 
   void begin_chunk(const Chunk& chunk) {
     value_base_ = chunk.value_base;
+    first_stream_ = plan_.family == KernelFamily::strip ? chunk.block * plan_.block_streams : 0;
     data_.clear();
   }
   ChunkData& data() { return data_; }
@@ -58,6 +59,7 @@ class TableWords {
   const TapTable& table_;
   const Plan& plan_;
   int64_t value_base_ = 0;
+  int64_t first_stream_ = 0;  // strip family: of the block, whose streams alone are packed
   ChunkData data_;
 };
 

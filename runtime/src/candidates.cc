@@ -70,8 +70,8 @@ void generate(const CandidateTarget& target, Candidate& candidate) {
 void make_interpreted(const CandidateTarget& target, Candidate& candidate) {
   std::vector<Step> steps;
   for (StepRequest& wanted : step_requests(target, candidate)) {
-    Plan plan = plan_kernel(target.lowered->table(wanted.step.side), wanted.request,
-                            target.layer.runtime->machine);
+    Plan plan = plan_kernel(target.lowered->table(wanted.step.side, wanted.request.unshifted()),
+                            wanted.request, target.layer.runtime->machine);
     wanted.step.kernel =
         std::make_shared<InterpretedKernel>(target.lowered, wanted.step.side, std::move(plan));
     steps.push_back(std::move(wanted.step));
@@ -105,21 +105,24 @@ void add_copies(const LoweredLayer& lowered, const StepRequest& wanted, PassWork
   const KernelKind kind = wanted.step.kind;
   const int64_t gathered = lowered.gathered_streams(wanted.step.side);
   const int64_t own = lowered.own_streams(wanted.step.side);
-  const bool tiled = wanted.request.tiled;
-  if (tiled && lowered.has_shifts()) {
-    work.shifted_streams += lowered.tiled_streams();
-  } else if (tiled) {
+  const bool copies = wanted.request.unshifted();
+  if (copies && lowered.has_shifts()) {
+    work.shifted_streams += lowered.unshifted_streams(wanted.step.side);
+  } else if (copies) {
     work.copied_streams += gathered;
   }
-  // Tiles of linear layers are made from the tensor itself.
-  const bool from_tensor = tiled && lowered.streams.grid.image_pitch() == 1;
+  // Tiles and strips of linear layers are made from the tensor itself.
+  const bool from_tensor = copies && lowered.streams.grid.image_pitch() == 1;
   if (!in_place.gathered && !from_tensor) work.packed_streams += gathered;
+  if (wanted.request.strips) work.copied_streams += 2 * own;
   if (wanted.request.own_in_tiles) {
     work.copied_streams += own;
-  } else if (kind != KernelKind::products && !in_place.own) {
+  } else if (kind != KernelKind::products && !in_place.own &&
+             !(from_tensor && wanted.request.strips)) {
     work.packed_streams += own;
   }
-  if (kind != KernelKind::accumulate && !in_place.paired) work.packed_streams += own;
+  if (kind != KernelKind::accumulate && !in_place.paired && !from_tensor)
+    work.packed_streams += own;
 }
 
 // Sizes only: what a BLAS takes does not depend on the mask.
@@ -181,7 +184,7 @@ PassCost predict(const CandidateTarget& target, const Candidate& candidate) {
                 .longest_slab = target.slabs.longest()};
   for (const StepRequest& wanted : step_requests(target, candidate)) {
     add_copies(*target.lowered, wanted, work);
-    const TapTable& table = target.lowered->table(wanted.step.side, wanted.request.tiled);
+    const TapTable& table = target.lowered->table(wanted.step.side, wanted.request.unshifted());
     plans.push_back(plan_kernel(table, wanted.request, machine));
   }
   work.plans = plans;

@@ -8,12 +8,22 @@
 namespace sparsejit {
 
 InterpretedKernel::InterpretedKernel(LoweredLayerPtr lowered, Pass side, Plan plan)
-    : lowered_(std::move(lowered)), table_(lowered_->table(side)), plan_(std::move(plan)) {
+    : lowered_(std::move(lowered)),
+      table_(lowered_->table(side, plan.unshifted())),
+      plan_(std::move(plan)) {
+  const bool strips = plan_.family == KernelFamily::strip;  // where a block's lie side by side
   offsets_.reserve(table_.taps.size());
   for (const Tap& tap : table_.taps) {
-    const int64_t offset = tap.stream * plan_.pitches.gathered + tap.shift;
+    const int64_t stream = strips ? tap.stream % plan_.block_streams : tap.stream;
+    const int64_t offset = stream * plan_.pitches.gathered + tap.shift;
     SPARSEJIT_CHECK(offset, <=, std::numeric_limits<int32_t>::max());
     offsets_.push_back(static_cast<int32_t>(offset));
+  }
+  for (int64_t row = 0; strips && row < table_.rows(); ++row) {
+    for (int32_t block = 0; block < plan_.blocks; ++block) {
+      cuts_.push_back(block_range(table_, plan_, row, block).begin);
+    }
+    cuts_.push_back(table_.row_begin[row + 1]);
   }
 }
 
@@ -22,13 +32,16 @@ void InterpretedKernel::run(const PanelOperands& operands, int32_t block, int32_
   const InterpretedJob job{.table = table_,
                            .plan = plan_,
                            .offsets = offsets_.data(),
+                           .cuts = cuts_.data(),
                            .operands = operands,
                            .block = block,
                            .first_row = plan_.part_begin[first_part],
                            .last_row = plan_.part_begin[last_part],
                            .length = length};
   const bool accumulate = plan_.kind == KernelKind::accumulate;
-  if (plan_.family == KernelFamily::stream) {
+  if (plan_.family == KernelFamily::strip) {
+    interpret_strip_sums(job);
+  } else if (plan_.family == KernelFamily::stream) {
     accumulate ? interpret_stream_accumulate(job) : interpret_stream_sums(job);
   } else {
     accumulate ? interpret_resident_accumulate(job) : interpret_resident_sums(job);

@@ -13,6 +13,7 @@ struct InterpretedJob {
   const TapTable& table;
   const Plan& plan;
   const int32_t* offsets;  // by tap, in floats from the start of the gathered panel
+  const int64_t* cuts;     // strip family: see InterpretedKernel
   PanelOperands operands;
   int32_t block = 0;
   int64_t first_row = 0;
@@ -22,6 +23,7 @@ struct InterpretedJob {
 
 void interpret_stream_accumulate(const InterpretedJob& job);
 void interpret_stream_sums(const InterpretedJob& job);
+void interpret_strip_sums(const InterpretedJob& job);
 void interpret_resident_accumulate(const InterpretedJob& job);
 void interpret_resident_sums(const InterpretedJob& job);
 

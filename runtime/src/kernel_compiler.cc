@@ -25,7 +25,7 @@ int64_t taps_of(const Plan& plan, const std::vector<bool>& chunks) {
 }
 
 const TapTable& table_of(const LoweredLayer& lowered, Pass side, const Plan& plan) {
-  return lowered.table(side, plan.family == KernelFamily::tiled);
+  return lowered.table(side, plan.unshifted());
 }
 
 // Which chunks to emit. Shared pieces live as long as any kernel that uses a chunk of them, so
@@ -138,7 +138,7 @@ KernelCompiler::KernelCompiler(MachineModel machine, Profilers profilers, Report
 Plan KernelCompiler::plan(const LoweredLayer& lowered, Pass side, const KernelRequest& request,
                           const CompileHow& how) const {
   const NativeKernelPtr& previous = how.previous.kernel;
-  return plan_kernel(lowered.table(side, request.tiled), request, machine_,
+  return plan_kernel(lowered.table(side, request.unshifted()), request, machine_,
                      previous == nullptr ? nullptr : &previous->plan());
 }
 

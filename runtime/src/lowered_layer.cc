@@ -8,9 +8,11 @@ namespace {
 // Sizes remembered; tables of both passes take 24 bytes a stored weight, in tiles 12 more.
 constexpr size_t kMaxSizes = 16;
 
-std::vector<ShiftedPlane> shifts_of(const LayerSpec& spec, const ConvStreams& streams) {
+std::array<std::vector<ShiftedPlane>, 2> shifts_of(const LayerSpec& spec,
+                                                   const ConvStreams& streams) {
   if (streams.grid.halo_rows == 0 && streams.grid.halo_columns == 0) return {};
-  return shifted_planes(spec.mask.shape(), spec.conv, streams);
+  return {shifted_planes(spec.mask.shape(), spec.conv, streams),
+          shifted_gradients(spec.mask.shape(), spec.conv, streams)};
 }
 
 }  // namespace
@@ -18,7 +20,7 @@ std::vector<ShiftedPlane> shifts_of(const LayerSpec& spec, const ConvStreams& st
 LoweredLayer::LoweredLayer(LayerSpec s)
     : spec(std::move(s)),
       streams(plan_streams(spec.mask.shape(), spec.conv, spec.image)),
-      shifted(shifts_of(spec, streams)) {}
+      shifted_(shifts_of(spec, streams)) {}
 
 const TapTable& LoweredLayer::table(Pass pass) const {
   std::call_once(forward_once_, [&] { forward_ = lower_conv2d(spec.mask, spec.conv, streams); });
@@ -27,15 +29,18 @@ const TapTable& LoweredLayer::table(Pass pass) const {
   return backward_;
 }
 
-const TapTable& LoweredLayer::tiled_table() const {
-  if (!has_shifts()) return table(Pass::forward);
-  std::call_once(tiled_once_, [&] { tiled_ = unshift(table(Pass::forward), streams, shifted); });
-  return tiled_;
+const TapTable& LoweredLayer::unshifted_table(Pass pass) const {
+  if (!has_shifts()) return table(pass);
+  TapTable& unshifted = unshifted_[index_of(pass)];
+  std::call_once(unshifted_once_[index_of(pass)],
+                 [&] { unshifted = unshift(table(pass), planes(pass), shifted(pass)); });
+  return unshifted;
 }
 
-int64_t LoweredLayer::tiled_streams() const {
-  if (!has_shifts()) return sources();
-  return spec.conv.groups * spec.mask.shape().in * static_cast<int64_t>(shifted.size());
+int64_t LoweredLayer::unshifted_streams(Pass pass) const {
+  const int64_t streams_of_side = gathered_streams(pass);
+  return has_shifts() ? streams_of_side / planes(pass) * std::ssize(shifted(pass))
+                      : streams_of_side;
 }
 
 LoweredLayerPtr Lowerings::get(ImageSize image) {

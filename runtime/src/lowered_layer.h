@@ -2,6 +2,7 @@
 // Made once per mask and size of a layer and shared. Linear layers have one size, 1x1.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -28,30 +29,39 @@ class LoweredLayer {
   explicit LoweredLayer(LayerSpec s);
 
   const TapTable& table(Pass pass) const;
-  // What kernels of the tiled family walk, forward: the same taps without shifts.
-  const TapTable& tiled_table() const;
-  const TapTable& table(Pass pass, bool tiled) const { return tiled ? tiled_table() : table(pass); }
+  // What kernels of the tiled and the strip family walk: the same taps without shifts.
+  const TapTable& unshifted_table(Pass pass) const;
+  const TapTable& table(Pass pass, bool unshifted) const {
+    return unshifted ? unshifted_table(pass) : table(pass);
+  }
   // Streams on the side that the pass of a step gathers from, and its rows.
   int64_t gathered_streams(Pass pass) const { return pass == Pass::forward ? sources() : rows(); }
   int64_t own_streams(Pass pass) const { return pass == Pass::forward ? rows() : sources(); }
-  // Streams of the tiled table.
-  int64_t tiled_streams() const;
-  bool has_shifts() const { return !shifted.empty(); }
+  // Streams that the unshifted table gathers from.
+  int64_t unshifted_streams(Pass pass) const;
+  bool has_shifts() const { return !shifted(Pass::forward).empty(); }
+  // Of a channel; empty where no tap has a shift.
+  const std::vector<ShiftedPlane>& shifted(Pass pass) const { return shifted_[index_of(pass)]; }
+  // Planes of a channel that the pass gathers from.
+  int64_t planes(Pass pass) const {
+    return pass == Pass::forward ? std::ssize(streams.source.planes) : 1;
+  }
 
   const LayerSpec spec;
   const ConvStreams streams;
-  const std::vector<ShiftedPlane> shifted;  // of a channel; empty where no tap has a shift
 
  private:
+  static int index_of(Pass pass) { return pass == Pass::forward ? 0 : 1; }
   int64_t rows() const { return spec.mask.rows(); }
   int64_t sources() const { return source_streams(spec.mask.shape(), spec.conv, streams); }
 
   mutable std::once_flag forward_once_;
   mutable std::once_flag backward_once_;
-  mutable std::once_flag tiled_once_;
+  mutable std::array<std::once_flag, 2> unshifted_once_;
   mutable TapTable forward_;
   mutable TapTable backward_;
-  mutable TapTable tiled_;
+  mutable std::array<TapTable, 2> unshifted_;
+  const std::array<std::vector<ShiftedPlane>, 2> shifted_;
 };
 
 using LoweredLayerPtr = std::shared_ptr<const LoweredLayer>;

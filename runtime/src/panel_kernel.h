@@ -47,6 +47,9 @@ class InterpretedKernel : public PanelKernel {
   const TapTable& table_;
   Plan plan_;
   std::vector<int32_t> offsets_;  // of each tap's gathered stream, in floats
+  // Strip family, whose blocks are many and short: where the taps of each block begin, for each row
+  // in turn, and where those of the last one end.
+  std::vector<int64_t> cuts_;
 };
 
 }  // namespace sparsejit

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "operand.h"
+#include "sparsejit/strips.h"
+#include "step_operands.h"
+#include "strip_panel.h"
 #include "tiled_panel.h"
 
 namespace sparsejit {
@@ -37,33 +39,30 @@ class StepRun {
       : kernel_(context.kernel),
         plan_(context.kernel.plan()),
         lowered_(context.lowered),
-        streams_(is_tiled() ? lowered_.tiled_streams() : lowered_.gathered_streams(context.side)),
+        side_(context.side),
+        streams_(plan_.unshifted() ? lowered_.unshifted_streams(context.side)
+                                   : lowered_.gathered_streams(context.side)),
         grid_(context.lowered.streams.grid),
         slabs_(context.slabs),
         arguments_(arguments),
         pool_(context.pool),
         threads_(plan_.part_taps.back() * slabs_.total() < kMinSharedWork ? 1 : pool_.threads()),
-        gathered_(arguments.gathered, gathered_options(context), context.scratch),
-        own_(arguments.own, own_options(context), context.scratch),
-        paired_(arguments.paired,
-                options(context, by_source(context), plan_.pitches.paired, context.in_place.paired,
-                        false),
-                context.scratch),
-        gate_(arguments.gate, options(context, false, gradient().pitch(), false, !is_products()),
-              context.scratch) {
-    if (!is_tiled()) return;
-    tiled_.emplace(kernel_, streams_, std::min(slabs_.longest(), plan_.panel + kLanes), threads_,
-                   context.scratch);
+        operands_(context, arguments) {
+    if (is_tiled()) {
+      tiled_.emplace(kernel_, streams_, std::min(slabs_.longest(), plan_.panel + kLanes), threads_,
+                     context.scratch);
+    } else if (plan_.family == KernelFamily::strip) {
+      strips_.emplace(kernel_, streams_, threads_, context.scratch);
+    }
   }
 
   void run() {
-    const bool any_packed = gathered_.packed() || own_.packed() || paired_.packed();
     for (int64_t i = 0; i < slabs_.count(); ++i) {
       const Slab slab = slabs_.at(i);
-      if (any_packed) {
+      if (operands_.any_packed()) {
         share([&](int thread) {
-          pack_slice(gathered_, slab, thread);
-          pack_slice(paired_, slab, thread);
+          pack_slice(operands_.gathered, slab, thread);
+          pack_slice(operands_.paired, slab, thread);
           gate_slice(slab, thread);
         });
       }
@@ -71,49 +70,18 @@ class StepRun {
         for_each_panel(slab, [&](int64_t start, int64_t end) {
           run_tiled(slab, start, std::min(end, tiled_length(slab, grid_)));
         });
+      } else if (strips_.has_value()) {
+        run_strips(slab, i == 0);
       } else {
         share([&](int thread) { compute(slab, i == 0, thread); });
       }
-      if (own_.packed()) share([&](int thread) { unpack_slice(slab, thread); });
+      if (operands_.own.packed()) share([&](int thread) { unpack_slice(slab, thread); });
     }
   }
 
  private:
-  static bool by_source(const StepContext& context) { return context.side == Pass::backward; }
   bool is_tiled() const { return plan_.family == KernelFamily::tiled; }
   bool is_products() const { return plan_.kind == KernelKind::products; }
-  // The operand that is the gradient of the layer's output, in backward steps.
-  const Operand& gradient() const { return is_products() ? paired_ : gathered_; }
-
-  // `of_source`: the tensor is the layer's input, or its gradient.
-  static Operand::Options options(const StepContext& context, bool of_source, int64_t pitch,
-                                  bool in_place, bool gathered) {
-    const ConvStreams& streams = context.lowered.streams;
-    return {.side = of_source ? streams.source : streams.destination,
-            .grid = streams.grid,
-            .pitch = pitch,
-            .in_place = in_place,
-            .gathered = gathered};
-  }
-
-  // Tiles are made from the tensor itself where its streams have one stride: of linear layers.
-  static Operand::Options gathered_options(const StepContext& context) {
-    const Plan& plan = context.kernel.plan();
-    Operand::Options result = options(context, !by_source(context), plan.pitches.gathered,
-                                      context.in_place.gathered, true);
-    if (plan.family != KernelFamily::tiled) return result;
-    result.in_place |= result.grid.image_pitch() == 1;
-    result.pitch = stream_pitch(Operand::packed_floats(result.grid, context.slabs.longest(), true));
-    return result;
-  }
-
-  // Tiles are copied to the tensor itself.
-  static Operand::Options own_options(const StepContext& context) {
-    const Plan& plan = context.kernel.plan();
-    return options(context, by_source(context), plan.pitches.own,
-                   context.in_place.own || plan.own_in_tiles, false);
-  }
-
   void share(const std::function<void(int)>& call) const {
     if (threads_ == 1) {
       call(0);
@@ -154,15 +122,17 @@ class StepRun {
 
   // The gradient was packed by the same thread just before.
   void gate_slice(const Slab& slab, int thread) const {
-    if (!gate_.packed()) return;
-    pack_slice(gate_, slab, thread);
-    const Slice slice = channels_of(gate_, thread);
-    gate_gradient(gradient().packed_slab(slab), gate_.packed_slab(slab), slice.first, slice.last);
+    if (!operands_.gate.packed()) return;
+    pack_slice(operands_.gate, slab, thread);
+    const Slice slice = channels_of(operands_.gate, thread);
+    gate_gradient(operands_.gradient().packed_slab(slab), operands_.gate.packed_slab(slab),
+                  slice.first, slice.last);
   }
 
   void unpack_slice(const Slab& slab, int thread) const {
-    const Slice slice = channels_of(own_, thread);
-    unpack(own_.packed_slab(slab), own_.geometry(slab), arguments_.own, slice.first, slice.last);
+    const Slice slice = channels_of(operands_.own, thread);
+    unpack(operands_.own.packed_slab(slab), operands_.own.geometry(slab), arguments_.own,
+           slice.first, slice.last);
   }
 
   // Panels of nearly equal length, none longer than the plan's; all are whole vectors except that
@@ -188,56 +158,76 @@ class StepRun {
     });
   }
 
-  TileSource tile_source(const Slab& slab, int64_t start) const {
-    if (gathered_.packed()) {
-      const auto planes = std::ssize(lowered_.streams.source.planes);
-      return {gathered_.at(slab, start), gathered_.pitch(), 1, lowered_.shifted, planes};
-    }
-    const ConstImageView& view = gathered_.view();
-    if (grid_.image_pitch() != 1) return {gathered_.at(slab, start), view.channel_stride, 1};
-    return {view.data + (slab.first_image + start) * view.image_stride, view.channel_stride,
-            view.image_stride};
-  }
-
-  // Of plans that leave results in tiles, which only linear layers have.
-  TileTarget tile_target(const Slab& slab, int64_t start) const {
-    const ImageView& view = arguments_.own;
-    return {view.data + (slab.first_image + start) * view.image_stride, view.channel_stride,
-            view.image_stride};
-  }
-
   void run_tiled(const Slab& slab, int64_t start, int64_t end) const {
-    const TileSource source = tile_source(slab, start);
+    const StreamSource source = operands_.gathered_source(slab, start);
     share([&](int thread) {
       const Slice slice = slice_of(streams_, thread, threads_);
       tiled_->pack(source, slice.first, slice.last, end - start);
     });
     share([&](int thread) {
       const PartRange parts = parts_of(thread);
-      tiled_->run(operands_at(slab, start), tile_target(slab, start), parts.first, parts.last,
+      tiled_->run(operands_.at(slab, start), operands_.target(slab, start), parts.first, parts.last,
                   end - start, thread);
     });
   }
 
-  PanelOperands operands_at(const Slab& slab, int64_t start) const {
-    return {.gathered = gathered_.at(slab, start),
-            .own = const_cast<float*>(own_.at(slab, start)),
-            .paired = paired_.at(slab, start),
-            .values = arguments_.values.data(),
-            .start = arguments_.start,
-            .d_values = arguments_.d_values.data()};
+  // Gradients of the bias are summed where streams are contiguous: strips have those of linear
+  // layers, packed slabs and planes used in place the others.
+  void run_strips(const Slab& slab, bool first_slab) const {
+    const bool sums_in_strips = grid_.image_pitch() == 1;
+    if (!sums_in_strips && !arguments_.stream_sums.empty()) {
+      share([&](int thread) { sum_slab(slab, !first_slab, thread); });
+    }
+    const StripCut cut(tiled_length(slab, grid_));
+    for (int64_t i = 0; i < cut.count(); ++i) {
+      const int64_t start = cut.begin(i);
+      const StripOperands strip{
+          .gathered = operands_.gathered_source(slab, start),
+          .paired = operands_.paired_source(slab, start),
+          .own = operands_.target(slab, start),
+          .values = arguments_.values,
+          .d_values = arguments_.d_values,
+          .stream_sums = sums_in_strips ? arguments_.stream_sums : std::span<float>{},
+          .first = first_slab && i == 0,
+          .floats = cut.floats(i),
+          .valid = cut.valid(i)};
+      run_strip(strip);
+    }
+  }
+
+  void run_strip(const StripOperands& strip) const {
+    if (strips_->packs_ahead()) {
+      share([&](int thread) {
+        const Slice slice = slice_of(streams_, thread, threads_);
+        strips_->pack_gathered(strip, slice.first, slice.last);
+      });
+    }
+    share([&](int thread) {
+      const PartRange parts = parts_of(thread);
+      strips_->run(strip, parts.first, parts.last);
+    });
   }
 
   void compute_panel(const Slab& slab, int64_t start, int64_t end, bool first, int thread) const {
-    const PanelOperands operands = operands_at(slab, start);
+    const PanelOperands operands = operands_.at(slab, start);
     const PartRange parts = parts_of(thread);
-    // Behind the rows of a band lie those of the next one, which are not summed here.
-    const int64_t rows = (slab.images - 1) * grid_.image_rows + slab.rows;
-    const int64_t summed = std::min(end, rows * grid_.row_pitch) - start;
+    const int64_t summed = std::min(end, summed_floats(slab)) - start;
     for (int32_t block = 0; block < plan_.blocks; ++block) {
       if (!arguments_.stream_sums.empty()) sum_block(operands, summed, block, !first, thread);
       kernel_.run(operands, block, parts.first, parts.last, end - start);
     }
+  }
+
+  // Behind the rows of a band lie those of the next one, which are not summed with it.
+  int64_t summed_floats(const Slab& slab) const {
+    return ((slab.images - 1) * grid_.image_rows + slab.rows) * grid_.row_pitch;
+  }
+
+  void sum_slab(const Slab& slab, bool accumulate, int thread) const {
+    const Slice slice = slice_of(lowered_.gathered_streams(side_), thread, threads_);
+    const StreamSource source = operands_.gathered_source(slab, 0);
+    sum_streams(source.data, source.stream_stride, std::min(slab.length, summed_floats(slab)),
+                slice.first, slice.last, accumulate, arguments_.stream_sums.data());
   }
 
   // Reads the block's streams just before the kernel needs them in the cache anyway.
@@ -257,17 +247,16 @@ class StepRun {
   const PanelKernel& kernel_;
   const Plan& plan_;
   const LoweredLayer& lowered_;
+  const Pass side_;
   const int64_t streams_;  // gathered
   const StreamGrid& grid_;
   const Slabs& slabs_;
   const StepArguments& arguments_;
   ThreadPool& pool_;
   const int threads_;
-  Operand gathered_;
-  Operand own_;
-  Operand paired_;
-  Operand gate_;
+  const StepOperands operands_;
   std::optional<TiledPanel> tiled_;
+  std::optional<StripPanel> strips_;
 };
 
 // Values in the table's order and room for their gradients, when the plan wants that.

@@ -44,6 +44,16 @@ int64_t slab_target(const LoweredLayer& lowered, const MachineModel& machine) {
   return std::clamp(fitting, panel / 2, panel);
 }
 
+// All candidates agree on that.
+bool runs_in_strips(const PassGeometry& geometry, Pass side) {
+  const LoweredLayer& lowered = geometry.lowered;
+  return gains_by_strips({.taps = lowered.spec.mask.nnz(),
+                          .rows = lowered.own_streams(side),
+                          .streams = lowered.unshifted_streams(side),
+                          .floats = geometry.slabs.longest()},
+                         geometry.machine);
+}
+
 }  // namespace
 
 // One cut for all steps, so that all ways of a pass sum in the same order.
@@ -114,6 +124,11 @@ KernelRequest step_request(const PassGeometry& geometry, const Step& step, const
                         .tiled = style.tiled,
                         .table = style.table};
   const StreamGrid& grid = geometry.lowered.streams.grid;
+  request.strips = step.kind == KernelKind::fused && runs_in_strips(geometry, step.side);
+  if (request.strips) {
+    request.pitches = {};
+    return request;
+  }
   if (grid.image_pitch() == 1) {
     request.own_in_tiles = style.tiled && request.pitches.own == 0;
     return request;

@@ -8,7 +8,7 @@ namespace {
 
 // Streams [first, last), tile by tile. Shifted planes of a channel are read from the same lines;
 // other streams are faster one by one.
-void copy_streams(const TileSource& source, int64_t first, int64_t last, float* to, int64_t step,
+void copy_streams(const StreamSource& source, int64_t first, int64_t last, float* to, int64_t step,
                   int64_t length) {
   const int64_t tiles = tiles_of(length);
   for (int64_t tile = 0; tile < tiles; ++tile, to += step) {
@@ -44,7 +44,7 @@ void transpose_rows(const float* from, int64_t rows, float* to, int64_t float_st
   }
 }
 
-void scatter_rows(const float* from, int64_t rows, float* to, const TileTarget& strides) {
+void scatter_rows(const float* from, int64_t rows, float* to, const StreamTarget& strides) {
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t t = 0; t < kTileFloats; ++t) {
       to[row * strides.stream_stride + t * strides.float_stride] = from[row * kTileFloats + t];
@@ -69,7 +69,7 @@ float* TiledPanel::block_tiles(int32_t block, int64_t length) const {
   return tiles_.data() + block * tiles_of(length) * plan_.block_streams * kTileFloats;
 }
 
-void TiledPanel::pack(const TileSource& source, int64_t first, int64_t last, int64_t length) const {
+void TiledPanel::pack(const StreamSource& source, int64_t first, int64_t last, int64_t length) const {
   const int64_t tiles = tiles_of(length);
   const int64_t step = plan_.block_streams * kTileFloats;
   for (int64_t stream = first; stream < last;) {
@@ -101,7 +101,7 @@ void TiledPanel::pack(const TileSource& source, int64_t first, int64_t last, int
   }
 }
 
-void TiledPanel::run(PanelOperands operands, const TileTarget& target, int32_t first_part,
+void TiledPanel::run(PanelOperands operands, const StreamTarget& target, int32_t first_part,
                      int32_t last_part, int64_t length, int thread) const {
   float* const partial = partial_.empty() ? nullptr : partial_[thread].data();
   for (int32_t part = first_part; part < last_part; ++part) {
@@ -129,7 +129,7 @@ void TiledPanel::run_part(PanelOperands operands, int32_t part, int64_t length,
   }
 }
 
-void TiledPanel::unpack_part(const float* tiles, const TileTarget& target, int32_t part,
+void TiledPanel::unpack_part(const float* tiles, const StreamTarget& target, int32_t part,
                              int64_t length) const {
   const int64_t first = plan_.part_begin[part];
   const int64_t rows = plan_.part_begin[part + 1] - first;

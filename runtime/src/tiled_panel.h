@@ -16,48 +16,13 @@
 // Each thread packs a share of the streams; all packing is over before the first part runs.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "panel_kernel.h"
 #include "scratch.h"
-#include "sparsejit/conv2d.h"
+#include "strided_streams.h"
 
 namespace sparsejit {
-
-// Where streams are in a tensor; either stride may be 1, any other is fine too.
-struct TileTarget {
-  float* data = nullptr;      // first float of stream 0
-  int64_t stream_stride = 0;  // floats from stream to stream
-  int64_t float_stride = 0;   // from one float of a stream to the next
-};
-
-struct TileSource {
-  const float* data = nullptr;
-  int64_t stream_stride = 0;
-  int64_t float_stride = 0;
-  // Where taps have shifts, tiles hold these of each channel, whose streams are its planes.
-  std::span<const ShiftedPlane> shifted{};
-  int64_t planes = 1;  // of a channel
-
-  // Calls call(first float of stream) for streams [first, last).
-  template <typename Call>
-  void for_each_stream(int64_t first, int64_t last, const Call& call) const {
-    if (shifted.empty()) {
-      for (int64_t i = first; i < last; ++i) call(data + i * stream_stride);
-      return;
-    }
-    const auto count = static_cast<int64_t>(shifted.size());
-    int64_t index = first % count;
-    const float* channel = data + first / count * planes * stream_stride;
-    for (int64_t i = first; i < last; ++i) {
-      call(channel + shifted[index].plane * stream_stride + shifted[index].shift);
-      if (++index < count) continue;
-      index = 0;
-      channel += planes * stream_stride;
-    }
-  }
-};
 
 class TiledPanel {
  public:
@@ -66,16 +31,16 @@ class TiledPanel {
              ScratchPool& scratch);
 
   // Streams [first, last) of `length` floats, at least a tile.
-  void pack(const TileSource& source, int64_t first, int64_t last, int64_t length) const;
+  void pack(const StreamSource& source, int64_t first, int64_t last, int64_t length) const;
   // `operands`: of the panel; what is gathered are the tiles. `target`: of plans that leave results
   // in tiles; others write to operands.own.
-  void run(PanelOperands operands, const TileTarget& target, int32_t first_part, int32_t last_part,
+  void run(PanelOperands operands, const StreamTarget& target, int32_t first_part, int32_t last_part,
            int64_t length, int thread) const;
 
  private:
   float* block_tiles(int32_t block, int64_t length) const;
   void run_part(PanelOperands operands, int32_t part, int64_t length, float* partial) const;
-  void unpack_part(const float* tiles, const TileTarget& target, int32_t part,
+  void unpack_part(const float* tiles, const StreamTarget& target, int32_t part,
                    int64_t length) const;
 
   const PanelKernel& kernel_;

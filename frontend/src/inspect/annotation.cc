@@ -71,9 +71,9 @@ int64_t row_in_part(int64_t row, const Plan& plan) {
 std::string gathered_text(const Access& access, const Subject& subject) {
   const Tap& tap = subject.tap(access.note.tap);
   const Plan& plan = subject.plan;
-  const Tap& walked = tap_at(subject.layer.of(subject.side, plan.family), access.note.tap);
-  const bool in_tile = plan.family == KernelFamily::tiled && plan.block_streams != 0;
-  const int64_t stream = in_tile ? walked.stream % plan.block_streams : walked.stream;
+  const Tap& walked = tap_at(subject.layer.of(subject.side, plan.unshifted()), access.note.tap);
+  const bool in_block = plan.unshifted() && plan.block_streams != 0;
+  const int64_t stream = in_block ? walked.stream % plan.block_streams : walked.stream;
   const int64_t start = stream * plan.pitches.gathered + walked.shift;
   const std::string shift = tap.shift == 0 ? "" : fmt::format("[{:+}]", tap.shift);
   return fmt::format("{} {}{}{} (tap w[{}])", array_name(access.note.kind, subject.side),

@@ -24,8 +24,10 @@ InspectedLayer::InspectedLayer(const Mask& conv_mask, const Conv2d& geometry, Im
       conv(plan_conv(mask, geometry, image)),
       forward(lower_conv2d(mask, conv->conv, conv->streams)),
       backward(transpose(forward)),
-      tiled(unshift(forward, conv->streams,
-                    shifted_planes(mask.shape(), conv->conv, conv->streams))) {}
+      unshifted_forward(unshift(forward, std::ssize(conv->streams.source.planes),
+                                shifted_planes(mask.shape(), conv->conv, conv->streams))),
+      unshifted_backward(
+          unshift(backward, 1, shifted_gradients(mask.shape(), conv->conv, conv->streams))) {}
 
 Layer InspectedLayer::compile(const LayerOptions& options) const {
   return conv ? compile_layer(mask, conv->conv, options) : compile_layer(mask, options);

@@ -28,10 +28,11 @@ struct InspectedLayer {
   InspectedLayer(const Mask& conv_mask, const Conv2d& geometry, ImageSize image);
 
   const TapTable& of(Pass side) const { return side == Pass::forward ? forward : backward; }
-  // What a kernel walks: those of the tiled family have no shifts. Taps are the same, in the same
+  // What a kernel walks: those of some families have no shifts. Taps are the same, in the same
   // order.
-  const TapTable& of(Pass side, KernelFamily family) const {
-    return family == KernelFamily::tiled && conv ? tiled : of(side);
+  const TapTable& of(Pass side, bool without_shifts) const {
+    if (!without_shifts || !conv) return of(side);
+    return side == Pass::forward ? unshifted_forward : unshifted_backward;
   }
   Layer compile(const LayerOptions& options) const;
 
@@ -44,9 +45,10 @@ struct InspectedLayer {
 
   Mask mask;
   std::optional<InspectedConv> conv;
-  TapTable forward;   // rows are outputs
-  TapTable backward;  // rows are inputs
-  TapTable tiled;     // of convolutions, rows are outputs
+  TapTable forward;            // rows are outputs
+  TapTable backward;           // rows are inputs
+  TapTable unshifted_forward;  // of convolutions
+  TapTable unshifted_backward;
 };
 
 }  // namespace sparsejit::frontend

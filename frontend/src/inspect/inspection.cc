@@ -49,7 +49,7 @@ KernelInspection inspect_kernel(const std::shared_ptr<const InspectedLayer>& lay
 // copied from the tiles, those of images packed first.
 Plan in_tiles(const InspectedLayer& layer, const Plan& plan, const LayerOptions& options,
               const MachineModel& machine) {
-  const TapTable& table = layer.of(Pass::forward, KernelFamily::tiled);
+  const TapTable& table = layer.of(Pass::forward, true);
   const int64_t pixels = std::max<int64_t>(1, options.image.height * options.image.width);
   KernelRequest request{.kind = KernelKind::accumulate,
                         .length = options.batch * pixels,

@@ -31,7 +31,7 @@ struct KernelInspection {
   KernelCode code;          // with notes
   double emit_seconds = 0;  // median, without notes, as layers compile
 
-  const TapTable& table() const { return layer->of(side, plan.family); }
+  const TapTable& table() const { return layer->of(side, plan.unshifted()); }
   int64_t chunks() const { return static_cast<int64_t>(plan.chunks.size()); }
 };
 

@@ -87,7 +87,7 @@ std::vector<RowCode> find_row_code(const KernelCode& code, const Plan& plan, int
     const auto part = static_cast<size_t>(plan.chunks[chunk].part);
     if (row < plan.part_begin[part] || row >= plan.part_begin[part + 1]) continue;
     const auto index = static_cast<int64_t>(chunk);
-    if (plan.family == KernelFamily::table) {
+    if (plan.family == KernelFamily::table || plan.family == KernelFamily::strip) {
       if (const auto piece = find_in_table(code, index, row)) found.push_back(*piece);
       continue;
     }

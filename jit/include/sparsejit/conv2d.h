@@ -144,10 +144,13 @@ struct ShiftedPlane {
 // All positions of the kernel, each once, in the order of taps.
 std::vector<ShiftedPlane> shifted_planes(const MaskShape& shape, const Conv2d& conv,
                                          const ConvStreams& streams);
+// The same for taps by source, which gather from the one plane of each output channel.
+std::vector<ShiftedPlane> shifted_gradients(const MaskShape& shape, const Conv2d& conv,
+                                            const ConvStreams& streams);
 
-// The taps of lower_conv2d without shifts, in the same order: a stream for each shifted plane of
-// each channel, stream = channel * shifted.size() + index into `shifted`.
-TapTable unshift(const TapTable& table, const ConvStreams& streams,
-                 const std::vector<ShiftedPlane>& shifted);
+// The taps of lower_conv2d, or its transposition, without shifts, in the same order: a stream for
+// each shifted plane of each channel, stream = channel * shifted.size() + index into `shifted`.
+// `planes`: of a channel.
+TapTable unshift(const TapTable& table, int64_t planes, const std::vector<ShiftedPlane>& shifted);
 
 }  // namespace sparsejit

@@ -2,8 +2,8 @@
 //
 // The code is position independent. Every chunk is a function `void(const KernelArguments*)` in the
 // System V convention; it uses only caller-saved registers, no stack, ends with vzeroupper and
-// ret, and touches exactly the floats the plan describes. Chunks of the table family end with the
-// table they read, which is data.
+// ret, and touches exactly the floats the plan describes. Chunks of the table and the strip
+// family end with the table they read, which is data.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct KernelArguments {
   // overwritten otherwise.
   const void* start_or_d_values = nullptr;
   // Stream family: bytes of the panel that the loop covers, a positive multiple of 32; tiled
-  // family: of 64.
+  // family: of 64; strip family: of the strip, of 128.
   int64_t loop_bytes = 0;
   // With a tail: byte offset of the last vector of the panel from where the loop ends (-28 to 0;
   // it overlaps the loop unless 0), and eight lanes: -1 where it does not overlap, else 0.

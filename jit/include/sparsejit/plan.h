@@ -15,6 +15,9 @@
 //   table     short streams, too: a small piece of code, specialised to their length, that reads
 //             where each tap gathers from a table behind it. For layers whose unrolled code would
 //             be bound by its own bytes.
+//   strip     fused, without shifts, long streams: all operands are packed in strips of 128 floats
+//             (strips.h), those of a block stay in L1 while every row uses them, and a small piece
+//             of code reads a table, too.
 //
 // Three kinds of kernels serve the passes of a layer:
 //   accumulate  own[row] = start + sum of value * gathered        forward; and dx alone
@@ -36,7 +39,7 @@ namespace sparsejit {
 
 enum class Pass { forward, backward };
 enum class KernelKind { accumulate, fused, products };
-enum class KernelFamily { stream, resident, tiled, table };
+enum class KernelFamily { stream, resident, tiled, table, strip };
 
 const char* to_text(Pass pass);
 const char* to_text(KernelKind kind);
@@ -68,6 +71,9 @@ struct KernelRequest {
   bool tiled = false;         // the tiled family; see can_be_tiled
   bool own_in_tiles = false;  // tiled: the sums are left in tiles, where those between blocks were
   bool table = false;         // the table family; see can_use_table
+  bool strips = false;        // the strip family; see gains_by_strips
+  // Whether the kernel walks taps without shifts.
+  bool unshifted() const { return tiled || strips; }
   bool operator==(const KernelRequest&) const = default;
 };
 
@@ -85,7 +91,8 @@ struct Plan {
   KernelKind kind = KernelKind::accumulate;
   KernelFamily family = KernelFamily::stream;
   int lanes = 8;           // floats of a vector register; 16 takes AVX-512
-  int vectors = 0;         // resident, table: vectors of one stream; tiled: of a tile; stream: 1
+  int vectors = 0;         // resident, table: vectors of one stream; tiled: of a tile; stream: 1;
+                           // strip: of a round of its loop
   int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
   int rows_per_group = 1;  // resident accumulate, tiled: rows interleaved so that they share loads
                            // table accumulate: so that they do not wait for their own sums
@@ -103,8 +110,8 @@ struct Plan {
   // The stream is no multiple of the lanes: its last vector is handled apart, overlapping the one
   // before it, so that no access leaves the stream.
   bool tail = false;
-  // Floats of the stream a call covers: stream and tiled family at most (and up to 7 more),
-  // resident and table family exactly.
+  // Floats of the stream a call covers: stream and tiled family at most (and up to 7 more), strip
+  // family at most, resident and table family exactly.
   int64_t panel = 0;
   Pitches pitches;  // complete: none is 0, except unused ones; tiled: gathered is a tile's
   int64_t block_streams = 0;  // gathered streams of one block
@@ -116,6 +123,8 @@ struct Plan {
 
   int32_t parts() const { return static_cast<int32_t>(part_begin.size()) - 1; }
   int64_t most_rows() const;  // of any part
+  // Whether the kernel walks taps without shifts.
+  bool unshifted() const { return family == KernelFamily::tiled || family == KernelFamily::strip; }
   bool operator==(const Plan&) const = default;
 };
 
@@ -131,6 +140,22 @@ bool can_be_tiled(const TapTable& table, const KernelRequest& request);
 // Whether a plan of the table family can be asked for: streams are short, and each sum of a value
 // is made in one call.
 bool can_use_table(const KernelRequest& request, const MachineModel& machine);
+
+// What the backward pass of a layer walks over.
+struct StripWork {
+  int64_t taps = 0;
+  int64_t rows = 0;     // own streams
+  int64_t streams = 0;  // gathered, without shifts
+  int64_t floats = 0;   // of a stream
+};
+
+// Whether fused kernels are to have their operands in strips. Sums of gradients are cut there, so
+// what this says decides on their last bits: all engines follow it, and no clock has a say. True
+// where AVX-512 may be used, streams are long, and a strip in L1 is used several times.
+bool gains_by_strips(const StripWork& work, const MachineModel& machine);
+
+// Gathered streams of a block of the strip family, at most.
+int64_t strips_of_block(const MachineModel& machine);
 
 // Resident and tiled family with AVX-512, one vector: values are memory operands of the
 // multiply-adds, broadcast by the instruction, and sources are in registers.

@@ -1,0 +1,117 @@
+// Interpreted engine, strip family: groups of up to eight taps, whose values and sums stay in
+// registers while a loop walks the strip, two vectors of 16 floats at a time. Compiled for AVX-512;
+// there are strips only where the CPU has it (gains_by_strips).
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "interpreted_kernel.h"
+#include "lane_sums.h"
+#include "sparsejit/strips.h"
+
+namespace sparsejit {
+namespace {
+
+constexpr int kMaxTaps = 8;
+constexpr int64_t kLanes = 16;
+constexpr int kVectors = 2;
+
+struct StripGroup {
+  const float* gathered;
+  const int32_t* offsets;
+  const float* values;
+  const float* paired;
+  float* own;
+  float* d_values;
+  int64_t floats;
+};
+
+__m256 low_half(__m512 vector) { return _mm512_castps512_ps256(vector); }
+__m256 high_half(__m512 vector) {
+  return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(vector), 1));
+}
+
+// Adds what `sums` come to, over the first piece and then over the second, to `count` floats.
+inline __attribute__((always_inline)) void add_sums(const std::array<__m512, 4>& sums, int count,
+                                                    float* d_values) {
+  const __m128 first =
+      lane_sums(low_half(sums[0]), low_half(sums[1]), low_half(sums[2]), low_half(sums[3]));
+  const __m128 second =
+      lane_sums(high_half(sums[0]), high_half(sums[1]), high_half(sums[2]), high_half(sums[3]));
+  if (count == 4) {
+    _mm_storeu_ps(d_values, _mm_add_ps(_mm_add_ps(_mm_loadu_ps(d_values), first), second));
+    return;
+  }
+  alignas(16) std::array<float, 8> across;
+  _mm_store_ps(across.data(), first);
+  _mm_store_ps(across.data() + 4, second);
+  for (int i = 0; i < count; ++i) d_values[i] = d_values[i] + across[i] + across[i + 4];
+}
+
+template <int kTaps>
+void strip_group(const StripGroup& g) {
+  const StripGroup group = g;  // nothing that is stored can be a part of it
+  std::array<const float*, kTaps> source;
+  std::array<__m512, kTaps> value;
+  std::array<__m512, kTaps> sum;
+  for (int i = 0; i < kTaps; ++i) {
+    source[i] = group.gathered + group.offsets[i];
+    value[i] = _mm512_set1_ps(group.values[i]);
+    sum[i] = _mm512_setzero_ps();
+  }
+  int64_t t = 0;
+  do {
+    __m512 x0 = _mm512_loadu_ps(group.paired + t);
+    __m512 x1 = _mm512_loadu_ps(group.paired + t + kLanes);
+    __m512 dx0 = _mm512_loadu_ps(group.own + t);
+    __m512 dx1 = _mm512_loadu_ps(group.own + t + kLanes);
+    for (int i = 0; i < kTaps; ++i) {
+      __m512 dy0 = _mm512_loadu_ps(source[i] + t);
+      __m512 dy1 = _mm512_loadu_ps(source[i] + t + kLanes);
+      // Keeps gcc from loading each of them twice, as memory operands.
+      asm("" : "+v"(dy0), "+v"(dy1));
+      dx0 = _mm512_fmadd_ps(value[i], dy0, dx0);
+      sum[i] = _mm512_fmadd_ps(x0, dy0, sum[i]);
+      dx1 = _mm512_fmadd_ps(value[i], dy1, dx1);
+      sum[i] = _mm512_fmadd_ps(x1, dy1, sum[i]);
+    }
+    _mm512_storeu_ps(group.own + t, dx0);
+    _mm512_storeu_ps(group.own + t + kLanes, dx1);
+    t += 2 * kLanes;
+  } while (t < group.floats);
+  for (int i = 0; i < kTaps; i += 4) {
+    const auto sum_at = [&](int k) { return sum[std::min(k, kTaps - 1)]; };
+    add_sums({sum_at(i), sum_at(i + 1), sum_at(i + 2), sum_at(i + 3)}, std::min(4, kTaps - i),
+             group.d_values + i);
+  }
+}
+
+template <int... kTaps>
+constexpr auto groups_table(std::integer_sequence<int, kTaps...>) {
+  return std::array{&strip_group<kTaps + 1>...};
+}
+constexpr auto kGroups = groups_table(std::make_integer_sequence<int, kMaxTaps>{});
+
+}  // namespace
+
+void interpret_strip_sums(const InterpretedJob& job) {
+  for (int64_t row = job.first_row; row < job.last_row; ++row) {
+    const int64_t* cuts = job.cuts + row * (job.plan.blocks + 1) + job.block;
+    for (int64_t at = cuts[0]; at < cuts[1];) {
+      const int64_t groups = (cuts[1] - at + kMaxTaps - 1) / kMaxTaps;
+      const int64_t count = (cuts[1] - at + groups - 1) / groups;
+      kGroups[count - 1]({.gathered = job.operands.gathered,
+                          .offsets = job.offsets + at,
+                          .values = job.operands.values + at,
+                          .paired = job.operands.paired + row * job.plan.pitches.paired,
+                          .own = job.operands.own + row * job.plan.pitches.own,
+                          .d_values = job.operands.d_values + at,
+                          .floats = job.length});
+      at += count;
+    }
+  }
+}
+
+}  // namespace sparsejit
