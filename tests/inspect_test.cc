@@ -82,6 +82,28 @@ TEST(InspectText, TilesOfConvolutionsHaveEachShiftedPlane) {
   expect_golden("inspect_tiled_conv.txt", report_text(conv, request));
 }
 
+// 70 samples are three rounds of the loop over a strip.
+TEST(InspectText, Strips) {
+  const auto layer = std::make_shared<const InspectedLayer>(Mask::random({40, 40}, 0.2, 4));
+  LayerOptions options;
+  options.batch = 70;
+  expect_golden("inspect_strips.txt",
+                report_text(layer, {.options = options, .passes = {Pass::backward}},
+                            with_avx512(made_up_machine())));
+}
+
+TEST(InspectText, StripsOfConvolutionsHaveEachShift) {
+  const auto conv = std::make_shared<const InspectedLayer>(Mask::random({16, 16, 3, 3}, 0.2, 3),
+                                                           Conv2d{.padding = 1}, ImageSize{9, 9});
+  LayerOptions options;
+  options.batch = 4;
+  options.image = {9, 9};
+  const std::string text = report_text(conv, {.options = options, .passes = {Pass::backward}},
+                                       with_avx512(made_up_machine()));
+  EXPECT_NE(text.find("fused strip"), std::string::npos) << text;
+  EXPECT_NE(text.find("dy channel 1[-"), std::string::npos) << text;
+}
+
 TEST(InspectText, Tables) {
   const auto layer = std::make_shared<const InspectedLayer>(Mask::random({5, 8}, 0.7, 4));
   LayerOptions options;

@@ -24,7 +24,7 @@
 //     vfmadd231ps zmm29, zmm0, zmm31
 //     vfmadd231ps zmm13, zmm27, zmm31
 //     vmovups [rsi], zmm28;       vmovups [rsi + 64], zmm29
-//     add rsi, 128;  add rdx, 128;  add rdi, 128
+//     sub rsi, -128;  sub rdx, -128;  sub rdi, -128
 //     cmp rdi, r9
 //     jb L
 //     sub rdi, r10;  sub rsi, r10;  sub rdx, r10
@@ -145,7 +145,7 @@ void emit_loop(Xbyak::CodeGenerator& as, int taps) {
   for (int v = 0; v < 2; ++v) as.vmovups(kDx[v], as.ptr[kOwn + displacement(v * kVector)]);
   emit_taps(as, taps);
   for (int v = 0; v < 2; ++v) as.vmovups(as.ptr[kOwn + displacement(v * kVector)], kDx[v]);
-  for (const auto& pointer : {kOwn, kPaired, kGathered}) as.add(pointer, kStep);
+  for (const auto& pointer : {kOwn, kPaired, kGathered}) as.sub(pointer, -kStep);  // shorter
   as.cmp(kGathered, kEndOfFirst);
   as.jb(loop, kNear);
   for (const auto& pointer : {kGathered, kOwn, kPaired}) as.sub(pointer, kStripBytes);

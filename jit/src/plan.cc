@@ -129,7 +129,7 @@ bool is_resident(const KernelRequest& request, const MachineModel& machine) {
 void plan_pitches(Plan& plan, const KernelRequest& request) {
   constexpr int64_t kLongestTail = 7;
   if (plan.family == KernelFamily::strip) {
-    plan.pitches = {.gathered = kStripFloats, .own = kStripFloats, .paired = kStripFloats};
+    plan.pitches = {.gathered = plan.panel, .own = plan.panel, .paired = plan.panel};
     return;
   }
   const bool tiled = plan.family == KernelFamily::tiled;
@@ -347,7 +347,7 @@ KernelRequest canonical_request(const KernelRequest& request, const MachineModel
     return canonical;
   }
   if (request.strips) {
-    canonical.length = kStripFloats;
+    canonical.length = kMaxStripFloats;
     canonical.pitches = {};
     canonical.repeated = false;
     return canonical;

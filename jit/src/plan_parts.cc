@@ -8,9 +8,6 @@
 namespace sparsejit {
 namespace {
 
-// A row costs about as much as this many taps beside its own.
-constexpr int64_t kRowCostInTaps = 2;
-
 int64_t cost_before(const TapTable& table, int64_t row) {
   return table.row_begin[row] + kRowCostInTaps * row;
 }

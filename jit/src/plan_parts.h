@@ -8,6 +8,9 @@
 
 namespace sparsejit {
 
+// A row costs about as much as this many taps beside its own.
+inline constexpr int64_t kRowCostInTaps = 2;
+
 struct PartLimits {
   int64_t max_parts = 1;
   int64_t min_taps = 1;  // of a part, so that it is worth an entry

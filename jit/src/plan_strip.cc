@@ -11,36 +11,62 @@
 namespace sparsejit {
 namespace {
 
-// Share of L1 that the gathered strips of a block take. Zen 5 (48 KiB), 768 -> 3072, batch 902, 80
-// / 90 / 95%: 48 strips 11.4 / - / -, 72 strips 11.7 / 6.9 / 4.9, 96 strips 11.7 / 6.7 / 4.7 ms.
+// Share of L1 that the gathered strips of a block take. Zen 5 (48 KiB), 768 -> 3072, batch 902, in
+// a program of its own, ms at 80 / 90 / 95%: 72 strips of 128 floats 11.7 / 6.9 / 4.9, 96 of them
+// 11.7 / 6.7 / 4.7; 144 strips of 64 floats 11.6 / 6.6 / 4.1.
 constexpr int64_t kBlockNumerator = 3;
 constexpr int64_t kBlockDenominator = 4;
-constexpr int64_t kStripBytes = kStripFloats * static_cast<int64_t>(sizeof(float));
 
-// A part for each core at least; taps of a chunk that are worth its bodies, of about 6 KiB.
+// Taps of a chunk that are worth its bodies, of about 6 KiB; but a part for each core, unless it
+// were tiny.
 constexpr int64_t kMinTapsPerChunk = 4096;
+constexpr int64_t kMinTapsPerPart = 1024;
 constexpr int64_t kMaxParts = 64;
 
 constexpr int64_t kWordBytes = 4;
 
 int64_t body_bytes(int64_t taps) { return 175 + 62 * taps + 66 * divide_up(taps, 4); }
 
-}  // namespace
-
-bool gains_by_strips(const StripWork& work, const MachineModel& machine) {
-  constexpr int64_t kMinFloats = 128;
-  constexpr double kMinTapsPerBlock = 2.5;
-  constexpr int64_t kMinTapsPerStream = 12;
-  if (machine.unrolled_isa.lanes != 2 * kPieceLanes || work.floats < kMinFloats) return false;
-  if (work.taps < kMinTapsPerStream * work.streams) return false;
-  const int64_t block = std::min(work.streams, strips_of_block(machine));
-  const double per_block = static_cast<double>(work.taps) / static_cast<double>(work.rows) *
-                           static_cast<double>(block) / static_cast<double>(work.streams);
-  return per_block >= kMinTapsPerBlock;
+// Gathered strips of `floats` floats in a block, at most.
+int64_t block_strips(int64_t floats, const MachineModel& machine) {
+  const int64_t bytes = machine.l1_bytes * kBlockNumerator / kBlockDenominator;
+  return std::max<int64_t>(8, bytes / (floats * static_cast<int64_t>(sizeof(float))));
 }
 
-int64_t strips_of_block(const MachineModel& machine) {
-  return std::max<int64_t>(8, machine.l1_bytes * kBlockNumerator / kBlockDenominator / kStripBytes);
+int64_t count_blocks(const StripWork& work, int64_t floats, const MachineModel& machine) {
+  return divide_up(work.streams, block_strips(floats, machine));
+}
+
+// Short strips make large blocks, so that fewer groups of taps load and store their row; long ones
+// pay where groups are full anyway.
+int64_t strip_floats(const StripWork& work, const MachineModel& machine) {
+  constexpr int64_t kShort = kMaxStripFloats / 2;
+  constexpr int64_t kTapsPerBlock = 20;
+  const int64_t blocks = count_blocks(work, kShort, machine);
+  return work.taps < kTapsPerBlock * work.rows * blocks ? kShort : kMaxStripFloats;
+}
+
+}  // namespace
+
+// What strips cost, in taps: for each row and block, loading and storing the row; packing each
+// gathered stream; packing two own streams and unpacking one. Measured on Zen 5, hot: the backward
+// pass of 15 layers, linear from 256 -> 256 to 768 -> 3072 and convolutions of ResNet-18 and -50,
+// at 80, 90, 95 and 98%. Costs below 0.5 of the taps: 1.1 to 2.4 times as fast as streams; from
+// 0.75 on 0.95 to 1.05; above 1 slower, down to 0.25.
+bool gains_by_strips(const StripWork& work, const MachineModel& machine) {
+  constexpr double kPerRowAndBlock = 2;
+  constexpr double kPerStream = 6;
+  constexpr double kPerRow = 4;
+  constexpr double kWorthwhile = 0.75;
+  constexpr int64_t kShortStream = int64_t{kMaxResidentVectors} * kPieceLanes;
+  if (machine.unrolled_isa.lanes != 2 * kPieceLanes || work.floats <= kShortStream) return false;
+  const auto rows = static_cast<double>(work.rows);
+  const auto blocks = static_cast<double>(count_blocks(work, kMaxStripFloats / 2, machine));
+  const double cost = kPerRowAndBlock * rows * blocks +
+                      kPerStream * static_cast<double>(work.streams) + kPerRow * rows;
+  const auto floats = static_cast<double>(work.floats);
+  const double padded = static_cast<double>(divide_up(work.floats, kStripUnit) * kStripUnit);
+  return cost < kWorthwhile * floats / padded * static_cast<double>(work.taps);
 }
 
 std::vector<TapGroup> strip_groups(const TapTable& table, const Plan& plan, const Chunk& chunk) {
@@ -58,20 +84,23 @@ std::vector<TapGroup> strip_groups(const TapTable& table, const Plan& plan, cons
 }
 
 void plan_strips(Plan& plan, const TapTable& table, const MachineModel& machine) {
-  const int64_t streams = std::max<int64_t>(1, table.streams);
+  const StripWork work{.taps = table.size(),
+                       .rows = std::max<int64_t>(1, table.rows()),
+                       .streams = std::max<int64_t>(1, table.streams)};
   plan.lanes = 2 * static_cast<int>(kPieceLanes);
   plan.vectors = 2;
   plan.taps_per_group = kStripTaps;
   plan.packed_values = true;
-  plan.panel = kStripFloats;
-  plan.blocks = static_cast<int32_t>(divide_up(streams, strips_of_block(machine)));
-  plan.block_streams = divide_up(streams, plan.blocks);
+  plan.panel = strip_floats(work, machine);
+  plan.blocks = static_cast<int32_t>(divide_up(work.streams, block_strips(plan.panel, machine)));
+  plan.block_streams = divide_up(work.streams, plan.blocks);
 }
 
 PartLimits strip_part_limits(const Plan& plan, const TapTable& table, const MachineModel& machine) {
-  const int64_t for_cores = table.size() / std::max(1, machine.cores);
-  return {.max_parts = kMaxParts,
-          .min_taps = std::clamp<int64_t>(for_cores, 1, plan.blocks * kMinTapsPerChunk)};
+  const int64_t for_cores =
+      divide_up(table.size() + kRowCostInTaps * table.rows(), std::max(1, machine.cores));
+  const int64_t most = plan.blocks * kMinTapsPerChunk;
+  return {.max_parts = kMaxParts, .min_taps = std::clamp(for_cores, kMinTapsPerPart, most)};
 }
 
 int64_t strip_chunk_bytes(const TapTable& table, const Plan& plan, const Chunk& chunk) {

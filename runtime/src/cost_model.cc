@@ -21,9 +21,10 @@ constexpr double kTiledShiftedVector = 0.28e-9;
 constexpr double kTiledRowVector = 0.72e-9;
 constexpr double kTiledRowVector512 = 0.82e-9;
 // Strips: for one tap; for each row, block and strip, its group. Zen 5, 768 -> 3072, batch 902,
-// from 50 to 95%.
+// from 50 to 98%.
 constexpr double kStripVector = 0.175e-9;
-constexpr double kStripGroup = 7.5e-9;
+constexpr double kStripGroup = 1e-9;
+constexpr double kStripGroupFloat = 0.05e-9;
 // Kernels that read a table: for one tap; for each row and block, its words and sums. Measured on
 // Zen 5, where they compete with AVX-512, and scaled for others by what intrinsics take there and
 // on Zen 4.
@@ -103,7 +104,8 @@ struct StepWork {
     if (!plan.unshifted() || taps == 0) return;
     const auto rows = static_cast<double>(plan.part_begin.back() * plan.blocks);
     if (plan.family == KernelFamily::strip) {
-      vector_loop = vectors * kStripVector + rounds * kStripGroup * rows / taps;
+      const double group = kStripGroup + kStripGroupFloat * static_cast<double>(plan.panel);
+      vector_loop = vectors * kStripVector + rounds * group * rows / taps;
       return;
     }
     const bool wide = plan.lanes == 16;

@@ -178,7 +178,7 @@ class StepRun {
     if (!sums_in_strips && !arguments_.stream_sums.empty()) {
       share([&](int thread) { sum_slab(slab, !first_slab, thread); });
     }
-    const StripCut cut(tiled_length(slab, grid_));
+    const StripCut cut(tiled_length(slab, grid_), plan_.panel);
     for (int64_t i = 0; i < cut.count(); ++i) {
       const int64_t start = cut.begin(i);
       const StripOperands strip{
@@ -262,37 +262,39 @@ class StepRun {
 // Values in the table's order and room for their gradients, when the plan wants that.
 class OrderedValues {
  public:
-  OrderedValues(const TapTable& table, std::span<const float> values, ThreadPool& pool,
+  OrderedValues(const std::vector<int32_t>& order, std::span<const float> values, ThreadPool& pool,
                 ScratchPool& scratch)
-      : table_(table),
+      : order_(order),
         pool_(pool),
-        values_(scratch.take(table.size())),
-        d_values_(scratch.take(table.size())) {
-    pool.run([&](int thread) {
-      const Slice slice = slice_of(table_.size(), thread, pool_.threads());
-      for (int64_t i = slice.first; i < slice.last; ++i) {
-        values_.data()[i] = values[table_.taps[i].value];
-        d_values_.data()[i] = 0.0F;
-      }
+        values_(scratch.take(std::ssize(order))),
+        d_values_(scratch.take(std::ssize(order))) {
+    float* const to = values_.data();
+    float* const sums = d_values_.data();
+    for_each([to, sums, from = values.data()](int64_t i, int32_t value) {
+      to[i] = from[value];
+      sums[i] = 0.0F;
     });
   }
 
-  std::span<const float> values() const { return {values_.data(), size()}; }
-  std::span<float> d_values() const { return {d_values_.data(), size()}; }
+  std::span<const float> values() const { return {values_.data(), order_.size()}; }
+  std::span<float> d_values() const { return {d_values_.data(), order_.size()}; }
 
   void store_d_values(std::span<float> d_values) const {
-    pool_.run([&](int thread) {
-      const Slice slice = slice_of(table_.size(), thread, pool_.threads());
-      for (int64_t i = slice.first; i < slice.last; ++i) {
-        d_values[table_.taps[i].value] = d_values_.data()[i];
-      }
+    for_each([from = d_values_.data(), to = d_values.data()](int64_t i, int32_t value) {
+      to[value] = from[i];
     });
   }
 
  private:
-  size_t size() const { return static_cast<size_t>(table_.size()); }
+  template <typename Call>
+  void for_each(const Call& call) const {
+    pool_.run([this, call](int thread) {
+      const Slice slice = slice_of(std::ssize(order_), thread, pool_.threads());
+      for (int64_t i = slice.first; i < slice.last; ++i) call(i, order_[i]);
+    });
+  }
 
-  const TapTable& table_;
+  const std::vector<int32_t>& order_;
   ThreadPool& pool_;
   ScratchPool::Buffer values_;
   ScratchPool::Buffer d_values_;
@@ -305,8 +307,8 @@ void run_step(const StepContext& context, const StepArguments& arguments) {
     StepRun(context, arguments).run();
     return;
   }
-  const OrderedValues ordered(context.lowered.table(context.side), arguments.values, context.pool,
-                              context.scratch);
+  const OrderedValues ordered(context.lowered.value_order(context.side), arguments.values,
+                              context.pool, context.scratch);
   StepArguments in_order = arguments;
   in_order.values = ordered.values();
   in_order.d_values = ordered.d_values();

@@ -10,10 +10,11 @@
 namespace sparsejit {
 namespace {
 
-// Of a strip.
+// Of a strip, and from the begin of one to that of the next.
 struct Extent {
   int64_t floats;
   int64_t valid;
+  int64_t pitch;
 };
 
 __m256 load_valid(const float* from, int64_t left) {
@@ -50,7 +51,7 @@ void pack_adjacent_streams(const float* from, int64_t float_stride, int64_t stre
     for_each_vector(extent.floats, [&](int64_t t, int64_t at) {
       const int64_t floats = std::clamp<int64_t>(extent.valid - t, 0, kLanes);
       transpose_spill(from + t * float_stride + stream, float_stride, floats, count,
-                      to + stream * kStripFloats + at, kStripFloats);
+                      to + stream * extent.pitch + at, extent.pitch);
     });
   }
 }
@@ -67,7 +68,7 @@ void pack_streams(const StreamSource& source, int64_t first, int64_t last, Exten
   if (source.float_stride == 1) {
     source.for_each_stream(first, last, [&](const float* stream) {
       pack_adjacent_floats(stream, extent, to);
-      to += kStripFloats;
+      to += extent.pitch;
     });
     return;
   }
@@ -78,7 +79,7 @@ void pack_streams(const StreamSource& source, int64_t first, int64_t last, Exten
   }
   for (int64_t i = 0; i < last - first; ++i) {
     gather_floats(from + i * source.stream_stride, source.float_stride, extent,
-                  to + i * kStripFloats);
+                  to + i * extent.pitch);
   }
 }
 
@@ -89,7 +90,7 @@ void unpack_adjacent_streams(const float* from, int64_t streams, Extent extent, 
     for_each_vector(extent.floats, [&](int64_t t, int64_t at) {
       const int64_t floats = std::min(extent.valid - t, kLanes);
       if (floats <= 0) return;
-      transpose_exact(from + stream * kStripFloats + at, kStripFloats, count, floats,
+      transpose_exact(from + stream * extent.pitch + at, extent.pitch, count, floats,
                       to + t * float_stride + stream, float_stride);
     });
   }
@@ -104,7 +105,7 @@ void unpack_streams(const float* from, int64_t streams, Extent extent, float* to
   }
   for (int64_t i = 0; i < streams; ++i) {
     float* stream = to + i * strides.stream_stride;
-    const float* strip = from + i * kStripFloats;
+    const float* strip = from + i * extent.pitch;
     if (strides.float_stride == 1) {
       for_each_vector(extent.floats, [&](int64_t t, int64_t at) {
         const int64_t floats = std::min(extent.valid - t, kLanes);
@@ -127,30 +128,30 @@ StripPanel::StripPanel(const PanelKernel& kernel, int64_t streams, int threads,
       streams_(streams),
       packs_ahead_(threads > 1),
       gathered_(
-          scratch.take((packs_ahead_ ? plan_.blocks : 1) * plan_.block_streams * kStripFloats)),
-      paired_(scratch.take(plan_.part_begin.back() * kStripFloats)),
-      own_(scratch.take(plan_.part_begin.back() * kStripFloats)) {}
+          scratch.take((packs_ahead_ ? plan_.blocks : 1) * plan_.block_streams * plan_.panel)),
+      paired_(scratch.take(plan_.part_begin.back() * plan_.panel)),
+      own_(scratch.take(plan_.part_begin.back() * plan_.panel)) {}
 
 float* StripPanel::block_strips(int32_t block) const {
-  return gathered_.data() + (packs_ahead_ ? block * plan_.block_streams * kStripFloats : 0);
+  return gathered_.data() + (packs_ahead_ ? block * plan_.block_streams * plan_.panel : 0);
 }
 
 void StripPanel::pack_gathered(const StripOperands& operands, int64_t first, int64_t last) const {
   const int64_t begin = packs_ahead_ ? first : 0;
-  float* const to = gathered_.data() + begin * kStripFloats;
-  pack_streams(operands.gathered, first, last, {operands.floats, operands.valid}, to);
+  float* const to = gathered_.data() + begin * plan_.panel;
+  pack_streams(operands.gathered, first, last, {operands.floats, operands.valid, plan_.panel}, to);
   if (operands.stream_sums.empty()) return;
-  sum_streams(to, kStripFloats, operands.floats, 0, last - first, !operands.first,
+  sum_streams(to, plan_.panel, operands.floats, 0, last - first, !operands.first,
               operands.stream_sums.data() + first);
 }
 
 void StripPanel::run(const StripOperands& operands, int32_t first_part, int32_t last_part) const {
   const int64_t first = plan_.part_begin[first_part];
   const int64_t rows = plan_.part_begin[last_part] - first;
-  const Extent extent{operands.floats, operands.valid};
-  float* const own = own_.data() + first * kStripFloats;
-  pack_streams(operands.paired, first, first + rows, extent, paired_.data() + first * kStripFloats);
-  std::fill_n(own, rows * kStripFloats, 0.0F);
+  const Extent extent{operands.floats, operands.valid, plan_.panel};
+  float* const own = own_.data() + first * plan_.panel;
+  pack_streams(operands.paired, first, first + rows, extent, paired_.data() + first * plan_.panel);
+  std::fill_n(own, rows * plan_.panel, 0.0F);
   for (int32_t block = 0; block < plan_.blocks; ++block) {
     const int64_t begin = block * plan_.block_streams;
     if (!packs_ahead_) {

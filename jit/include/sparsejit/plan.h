@@ -15,7 +15,8 @@
 //   table     short streams, too: a small piece of code, specialised to their length, that reads
 //             where each tap gathers from a table behind it. For layers whose unrolled code would
 //             be bound by its own bytes.
-//   strip     fused, without shifts, long streams: all operands are packed in strips of 128 floats
+//   strip     fused, without shifts, long streams: all operands are packed in strips of up to 128
+//   floats
 //             (strips.h), those of a block stay in L1 while every row uses them, and a small piece
 //             of code reads a table, too.
 //
@@ -153,9 +154,6 @@ struct StripWork {
 // what this says decides on their last bits: all engines follow it, and no clock has a say. True
 // where AVX-512 may be used, streams are long, and a strip in L1 is used several times.
 bool gains_by_strips(const StripWork& work, const MachineModel& machine);
-
-// Gathered streams of a block of the strip family, at most.
-int64_t strips_of_block(const MachineModel& machine);
 
 // Resident and tiled family with AVX-512, one vector: values are memory operands of the
 // multiply-adds, broadcast by the instruction, and sources are in registers.

@@ -16,19 +16,19 @@
 
 namespace sparsejit {
 
-// Floats of the longest strip, which is also the pitch from one to the next in memory; and what
-// the length of every strip is a multiple of: kernels take two vectors of 16 at a time.
-inline constexpr int64_t kStripFloats = 128;
+// Floats of the longest strip of any plan; and what the length of every strip is a multiple of:
+// kernels take two vectors of 16 at a time.
+inline constexpr int64_t kMaxStripFloats = 128;
 inline constexpr int64_t kStripUnit = 32;
 inline constexpr int64_t kPieceLanes = 8;
 
-// The strips of a stream, as equal as units allow. None is empty.
+// The strips of a stream, of at most `longest` floats, as equal as units allow. None is empty.
 class StripCut {
  public:
-  explicit StripCut(int64_t length)
+  StripCut(int64_t length, int64_t longest)
       : length_(length),
         units_((length + kStripUnit - 1) / kStripUnit),
-        count_((units_ * kStripUnit + kStripFloats - 1) / kStripFloats) {}
+        count_((units_ * kStripUnit + longest - 1) / longest) {}
 
   int64_t count() const { return count_; }
   int64_t begin(int64_t strip) const { return units_ * strip / count_ * kStripUnit; }
