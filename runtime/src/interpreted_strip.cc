@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "interpreted_kernel.h"
-#include "lane_sums.h"
 #include "sparsejit/strips.h"
 
 namespace sparsejit {
@@ -28,26 +27,21 @@ struct StripGroup {
   int64_t floats;
 };
 
-__m256 low_half(__m512 vector) { return _mm512_castps512_ps256(vector); }
-__m256 high_half(__m512 vector) {
-  return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(vector), 1));
+// Sums of pairs of lanes: two of `a`, then two of `b`, in each quarter.
+inline __m512 add_pairs(__m512 a, __m512 b) {
+  return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
 }
 
-// Adds what `sums` come to, over the first piece and then over the second, to `count` floats.
+// Adds what `sums` come to, over the first piece and then over the second, to `count` floats. The
+// order inside of a piece is that of lane_sums.
 inline __attribute__((always_inline)) void add_sums(const std::array<__m512, 4>& sums, int count,
                                                     float* d_values) {
-  const __m128 first =
-      lane_sums(low_half(sums[0]), low_half(sums[1]), low_half(sums[2]), low_half(sums[3]));
-  const __m128 second =
-      lane_sums(high_half(sums[0]), high_half(sums[1]), high_half(sums[2]), high_half(sums[3]));
-  if (count == 4) {
-    _mm_storeu_ps(d_values, _mm_add_ps(_mm_add_ps(_mm_loadu_ps(d_values), first), second));
-    return;
-  }
-  alignas(16) std::array<float, 8> across;
-  _mm_store_ps(across.data(), first);
-  _mm_store_ps(across.data() + 4, second);
-  for (int i = 0; i < count; ++i) d_values[i] = d_values[i] + across[i] + across[i + 4];
+  __m512 across = add_pairs(add_pairs(sums[0], sums[1]), add_pairs(sums[2], sums[3]));
+  across = _mm512_add_ps(across, _mm512_shuffle_f32x4(across, across, 0xB1));
+  const __m512 second = _mm512_shuffle_f32x4(across, across, 0x02);
+  const auto mask = static_cast<__mmask16>((1 << count) - 1);
+  const __m512 total = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, d_values), across);
+  _mm512_mask_storeu_ps(d_values, mask, _mm512_add_ps(total, second));
 }
 
 template <int kTaps>
@@ -56,10 +50,12 @@ void strip_group(const StripGroup& g) {
   std::array<const float*, kTaps> source;
   std::array<__m512, kTaps> value;
   std::array<__m512, kTaps> sum;
+  __m512 zero = _mm512_setzero_ps();
+  asm("" : "+v"(zero));  // else gcc clears the array in memory, which takes longer than the loop
   for (int i = 0; i < kTaps; ++i) {
     source[i] = group.gathered + group.offsets[i];
     value[i] = _mm512_set1_ps(group.values[i]);
-    sum[i] = _mm512_setzero_ps();
+    sum[i] = zero;
   }
   int64_t t = 0;
   do {

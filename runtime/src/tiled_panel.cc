@@ -69,7 +69,8 @@ float* TiledPanel::block_tiles(int32_t block, int64_t length) const {
   return tiles_.data() + block * tiles_of(length) * plan_.block_streams * kTileFloats;
 }
 
-void TiledPanel::pack(const StreamSource& source, int64_t first, int64_t last, int64_t length) const {
+void TiledPanel::pack(const StreamSource& source, int64_t first, int64_t last,
+                      int64_t length) const {
   const int64_t tiles = tiles_of(length);
   const int64_t step = plan_.block_streams * kTileFloats;
   for (int64_t stream = first; stream < last;) {

@@ -34,8 +34,8 @@ class TiledPanel {
   void pack(const StreamSource& source, int64_t first, int64_t last, int64_t length) const;
   // `operands`: of the panel; what is gathered are the tiles. `target`: of plans that leave results
   // in tiles; others write to operands.own.
-  void run(PanelOperands operands, const StreamTarget& target, int32_t first_part, int32_t last_part,
-           int64_t length, int thread) const;
+  void run(PanelOperands operands, const StreamTarget& target, int32_t first_part,
+           int32_t last_part, int64_t length, int thread) const;
 
  private:
   float* block_tiles(int32_t block, int64_t length) const;
