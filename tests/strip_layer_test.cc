@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "support/native_kinds.h"
+#include "support/conv_case.h"
+#include "support/layer_case.h"
 #include "support/runtimes.h"
 
 namespace sparsejit::test {
@@ -25,6 +26,20 @@ bool has_run_in_strips(const Layer& layer) {
   });
 }
 
+// The case on one engine; whether that was in strips.
+bool run_once(const LayerCase& of, Engine engine, Runtime& runtime, LayerRun& run) {
+  const Layer layer = forced_layer(of.mask, engine, runtime);
+  run = run_layer(layer, of);
+  expect_ran_on(layer, engine);
+  return has_run_in_strips(layer);
+}
+bool run_once(const ConvCase& of, Engine engine, Runtime& runtime, LayerRun& run) {
+  const Layer layer = forced_conv(of, engine, runtime);
+  run = run_conv(layer, of);
+  expect_ran_on(layer, engine);
+  return has_run_in_strips(layer);
+}
+
 class StripLayer : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -34,7 +49,13 @@ class StripLayer : public ::testing::Test {
   // Returns whether strips were what ran.
   template <typename Case>
   static bool check(const Case& of, Runtime& runtime) {
-    return has_run_in_strips(expect_native_like_interpreted(of, runtime));
+    LayerRun native;
+    LayerRun interpreted;
+    const bool in_strips = run_once(of, Engine::native, runtime, native);
+    EXPECT_EQ(run_once(of, Engine::interpreted, runtime, interpreted), in_strips);
+    expect_matches_reference(of, interpreted);
+    expect_same_bits(native.outputs, interpreted.outputs);
+    return in_strips;
   }
 
   Runtime one_{with_threads(1)};
@@ -45,7 +66,7 @@ class StripLayer : public ::testing::Test {
 TEST_F(StripLayer, EveryArrangementAndLength) {
   const Mask mask = Mask::random({150, 120}, 0.3, 1);
   int strips = 0;
-  for (const int64_t batch : {70, 72, 96, 129, 400, 1100}) {
+  for (const int64_t batch : {70, 96, 129, 400, 1100}) {
     for (const Arrangement x : all_arrangements()) {
       LayerCase layer_case = {.mask = mask, .batch = batch, .x = x, .dy = x};
       layer_case.edge = batch % 2 == 0 ? Edge::end : Edge::start;
@@ -55,7 +76,7 @@ TEST_F(StripLayer, EveryArrangementAndLength) {
         strips += check(layer_case, *runtime) ? 1 : 0;
     }
   }
-  EXPECT_GT(strips, 60) << "else this tests another engine";
+  EXPECT_GT(strips, 50) << "else this tests another engine";
 }
 
 TEST_F(StripLayer, ThreadsDoNotChangeABit) {
@@ -64,6 +85,28 @@ TEST_F(StripLayer, ThreadsDoNotChangeABit) {
     const LayerRun alone = run_layer(forced_layer(layer_case.mask, engine, one_), layer_case);
     const LayerRun both = run_layer(forced_layer(layer_case.mask, engine, two_), layer_case);
     expect_same_bits(both.outputs, alone.outputs);
+  }
+}
+
+// A first layer needs no gradient of its input.
+TEST_F(StripLayer, WithoutDxTheOtherGradientsHaveTheSameBits) {
+  LayerCase layer_case = {.mask = Mask::random({150, 120}, 0.3, 1), .batch = 333};
+  ConvCase conv_case = {.mask = Mask::random({64, 32, 3, 3}, 0.2, 3),
+                        .conv = Conv2d{.padding = 1},
+                        .images = 3,
+                        .size = {13, 12}};
+  for (const Engine engine : {Engine::native, Engine::interpreted}) {
+    LayerOutputs expected =
+        run_layer(forced_layer(layer_case.mask, engine, two_), layer_case).outputs;
+    LayerOutputs images = run_conv(forced_conv(conv_case, engine, two_), conv_case).outputs;
+    layer_case.with_dx = conv_case.with_dx = false;
+    expected.dx.clear();
+    images.dx.clear();
+    const Layer layer = forced_layer(layer_case.mask, engine, two_);
+    expect_same_bits(run_layer(layer, layer_case).outputs, expected);
+    expect_same_bits(run_conv(forced_conv(conv_case, engine, two_), conv_case).outputs, images);
+    EXPECT_TRUE(has_run_in_strips(layer));
+    layer_case.with_dx = conv_case.with_dx = true;
   }
 }
 
@@ -95,9 +138,9 @@ TEST_F(StripLayer, Convolutions) {
        {Conv2d{}, Conv2d{.padding = 1}, Conv2d{.stride = 2, .padding = {1, 0, 2, 1}},
         Conv2d{.padding = 3, .dilation = {2, 3}}, Conv2d{.padding = Padding2d::same(), .groups = 2},
         Conv2d{.stride = {1, 2}, .padding = 1}}) {
-    for (const ImageSize size : {ImageSize{8, 9}, ImageSize{20, 16}, ImageSize{41, 40}}) {
+    for (const ImageSize size : {ImageSize{8, 9}, ImageSize{20, 16}, ImageSize{30, 21}}) {
       for (const int64_t kernel : {1, 3}) {
-        ConvCase conv_case = {.mask = Mask::random({64, 32, kernel, kernel}, 0.2, 3),
+        ConvCase conv_case = {.mask = Mask::random({48, 32, kernel, kernel}, 0.1, 3),
                               .conv = conv,
                               .images = 3,
                               .size = size};
@@ -107,7 +150,7 @@ TEST_F(StripLayer, Convolutions) {
       }
     }
   }
-  EXPECT_GT(strips, 30) << "else this tests another engine";
+  EXPECT_GT(strips, 24) << "else this tests another engine";
 }
 
 TEST_F(StripLayer, NaNStaysWhereItBelongs) {

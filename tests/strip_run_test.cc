@@ -60,8 +60,8 @@ TEST(StripPosition, TakesVectorsOfBothPiecesInTurn) {
   }
 }
 
-KernelRequest make_strip_request(int64_t length) {
-  KernelRequest request = make_request(KernelKind::fused, length);
+KernelRequest make_strip_request(int64_t length, KernelKind kind = KernelKind::fused) {
+  KernelRequest request = make_request(kind, length);
   request.strips = true;
   return request;
 }
@@ -71,6 +71,7 @@ struct StripCase {
   int64_t length = 0;
   int64_t l1_bytes = 32 << 10;
   int cores = 2;
+  KernelKind kind = KernelKind::fused;
   Edge edge = Edge::end;
 };
 
@@ -81,7 +82,7 @@ class StripRun {
     MachineModel machine = with_avx512(made_up_machine());
     machine.l1_bytes = wanted.l1_bytes;
     machine.cores = wanted.cores;
-    plan_ = plan_kernel(table_, make_strip_request(wanted.length), machine);
+    plan_ = plan_kernel(table_, make_strip_request(wanted.length, wanted.kind), machine);
     EmitResult result = emit_kernel(table_, plan_);
     if (!result.code) throw std::runtime_error(result.reason);
     code_ = std::move(*result.code);
@@ -117,7 +118,8 @@ class StripRun {
                  GuardedBuffer& sums) {
     const GuardedBuffer x = read_only(packed(in_.x, 0, table_.rows(), cut, strip));
     const GuardedBuffer values = read_only(ordered_);
-    GuardedBuffer own(table_.rows() * plan_.panel, case_.edge);
+    const bool fused = case_.kind == KernelKind::fused;
+    GuardedBuffer own(fused ? table_.rows() * plan_.panel : 0, case_.edge);
     own.fill(0.0F);
     for (int32_t block = 0; block < plan_.blocks; ++block) {
       const int64_t first = block * plan_.block_streams;
@@ -136,6 +138,7 @@ class StripRun {
       }
     }
     EXPECT_TRUE(own.canary_intact());
+    if (!fused) return;
     for (int64_t row = 0; row < table_.rows(); ++row) {
       for (int64_t t = 0; t < cut.valid(strip); ++t) {
         dx_[static_cast<size_t>((cut.begin(strip) + t) * table_.rows() + row)] =
@@ -218,6 +221,20 @@ TEST_P(Strips, TakeAnyNumberOfTaps) {
   expect_near(run.d_values(), expected.d_values, "d_values");
 }
 
+TEST_P(Strips, ProductsMakeTheBitsOfFusedKernels) {
+  for (const Mask& mask : assorted_masks()) {
+    for (const int64_t length : {33, 300}) {
+      StripCase wanted{.mask = mask, .length = length, .l1_bytes = 4 << 10, .edge = GetParam()};
+      StripRun fused(wanted);
+      fused.run();
+      wanted.kind = KernelKind::products;
+      StripRun products(wanted);
+      products.run();
+      expect_same_bits(products.d_values(), fused.d_values(), "d_values");
+    }
+  }
+}
+
 // However blocks and parts are cut, each sum has one order. (The mask is so full that all plans
 // have strips of one length.)
 TEST_P(Strips, BlocksAndPartsDoNotChangeABit) {
@@ -265,11 +282,13 @@ TEST(StripPlan, BlocksFollowL1) {
 }
 
 TEST(StripPlan, EstimatesItsCode) {
-  for (const double sparsity : {0.3, 0.8, 0.95}) {
-    const Mask mask = Mask::random({512, 256}, sparsity, 2);
-    const StripRun run({.mask = mask, .length = 256});
-    const auto bytes = static_cast<double>(run.code().bytes.size());
-    EXPECT_NEAR(static_cast<double>(run.plan().code_bytes_estimate) / bytes, 1, 0.1);
+  for (const KernelKind kind : {KernelKind::fused, KernelKind::products}) {
+    for (const double sparsity : {0.3, 0.8, 0.95}) {
+      const Mask mask = Mask::random({512, 256}, sparsity, 2);
+      const StripRun run({.mask = mask, .length = 256, .kind = kind});
+      const auto bytes = static_cast<double>(run.code().bytes.size());
+      EXPECT_NEAR(static_cast<double>(run.plan().code_bytes_estimate) / bytes, 1, 0.1);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-// Fused, strip family: backward over operands that lie in strips (strips.h), in little code.
+// Fused and products, strip family: backward over operands that lie in strips (strips.h), in little
+// code.
 //
 // The taps of a row in a block go in groups of up to 13, whose values and sums stay in registers
 // while a loop walks the strip. There is a body for each size of a group; groups come sorted by
@@ -31,6 +32,8 @@
 //     (sum zmm13 across its halves; add the first, then the second, to [r8 + rax])
 //     add r11, 12
 //     jmp G
+//
+// Products have neither values nor dx.
 //
 // The table of a group, in words of four bytes: step from the row before | first value | where each
 // tap gathers. A word of 0x80000000 ends the groups of a body.
@@ -125,33 +128,34 @@ void emit_add_halves(Xbyak::CodeGenerator& as, int count, int offset) {
   as.vmovss(place(lane), total);
 }
 
-void emit_taps(Xbyak::CodeGenerator& as, int taps) {
+void emit_taps(Xbyak::CodeGenerator& as, int taps, bool fused) {
   for (int i = 0; i < taps; ++i) {
     as.mov(kOffset.cvt32(), dword[kTable + displacement((kHeaderWords + i) * kWord)]);
     for (int v = 0; v < 2; ++v) {
       as.vmovups(kDy[v], as.ptr[kGathered + kOffset + displacement(v * kVector)]);
     }
     for (int v = 0; v < 2; ++v) {
-      as.vfmadd231ps(kDx[v], Zmm(i), kDy[v]);
+      if (fused) as.vfmadd231ps(kDx[v], Zmm(i), kDy[v]);
       as.vfmadd231ps(Zmm(kFirstSum + i), kX[v], kDy[v]);
     }
   }
 }
 
-void emit_loop(Xbyak::CodeGenerator& as, int taps) {
+void emit_loop(Xbyak::CodeGenerator& as, int taps, bool fused) {
   Xbyak::Label loop;
   as.L(loop);
+  const auto own = [&](int v) { return as.ptr[kOwn + displacement(v * kVector)]; };
   for (int v = 0; v < 2; ++v) as.vmovups(kX[v], as.ptr[kPaired + displacement(v * kVector)]);
-  for (int v = 0; v < 2; ++v) as.vmovups(kDx[v], as.ptr[kOwn + displacement(v * kVector)]);
-  emit_taps(as, taps);
-  for (int v = 0; v < 2; ++v) as.vmovups(as.ptr[kOwn + displacement(v * kVector)], kDx[v]);
+  for (int v = 0; v < 2 && fused; ++v) as.vmovups(kDx[v], own(v));
+  emit_taps(as, taps, fused);
+  for (int v = 0; v < 2 && fused; ++v) as.vmovups(own(v), kDx[v]);
   for (const auto& pointer : {kOwn, kPaired, kGathered}) as.sub(pointer, -kStep);  // shorter
   as.cmp(kGathered, kEndOfFirst);
   as.jb(loop, kNear);
   for (const auto& pointer : {kGathered, kOwn, kPaired}) as.sub(pointer, kStripBytes);
 }
 
-Stencil make_body(int taps) {
+Stencil make_body(int taps, bool fused) {
   StencilBuilder builder;
   auto& as = builder.as();
   Xbyak::Label group, end;
@@ -161,12 +165,12 @@ Stencil make_body(int taps) {
   as.je(end, kNear);
   as.add(kOwn, kOffset);
   as.add(kPaired, kOffset);
-  as.movsxd(kOffset, dword[kTable + displacement(kWord)]);
-  for (int i = 0; i < taps; ++i) {
+  if (fused) as.movsxd(kOffset, dword[kTable + displacement(kWord)]);
+  for (int i = 0; i < taps && fused; ++i) {
     as.vbroadcastss(Zmm(i), as.ptr[kValues + kOffset + displacement(i * kFloatBytes)]);
   }
   for (int i = 0; i < taps; ++i) emit_zero(as, Zmm(kFirstSum + i));
-  emit_loop(as, taps);
+  emit_loop(as, taps, fused);
   as.movsxd(kOffset, dword[kTable + displacement(kWord)]);
   for (int at = 0; at < taps; at += 4) {
     const int count = std::min(4, taps - at);
@@ -211,7 +215,9 @@ class StripSumsEmitter {
  private:
   const Stencil& body(int64_t taps) {
     Stencil& body = bodies_[taps];
-    if (body.bytes.empty()) body = make_body(static_cast<int>(taps));
+    if (body.bytes.empty()) {
+      body = make_body(static_cast<int>(taps), plan_.kind == KernelKind::fused);
+    }
     return body;
   }
 

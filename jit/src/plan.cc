@@ -177,6 +177,7 @@ int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
     return taps * (gathered + 13) + 8 * vectors + 20;
   }
   if (plan.family == KernelFamily::table) return table_row_bytes(plan, taps);
+  if (plan.family == KernelFamily::strip) return 0;  // see strip_chunk_bytes
   if (plan.family == KernelFamily::tiled) return taps * tiled_tap_bytes(plan) + 18 * vectors + 9;
   const int64_t groups = std::max<int64_t>(1, divide_up(taps, plan.taps_per_group));
   const PieceBytes bytes = stream_bytes(plan.kind);
@@ -195,7 +196,6 @@ void plan_chunks(Plan& plan, const TapTable& table) {
           const int64_t slot = value_slot(table, plan, tap);
           if (chunk.taps++ == 0 || slot < chunk.value_base) chunk.value_base = slot;
         }
-        if (plan.family == KernelFamily::strip) continue;
         if (range.end > range.begin || block == 0) {
           plan.code_bytes_estimate += estimate_row_bytes(plan, range.end - range.begin);
         }
@@ -263,15 +263,6 @@ PartLimits part_limits(const Plan& plan, const TapTable& table, const MachineMod
   limits.max_rows =
       std::max(group, round_down(machine.l2_bytes / kPartialShareOfL2 / row_bytes, group));
   return limits;
-}
-
-bool is_without_shifts(const TapTable& table) {
-  return std::all_of(table.taps.begin(), table.taps.end(),
-                     [](const Tap& tap) { return tap.shift == 0; });
-}
-
-bool is_fused_without_shifts(const TapTable& table, const KernelRequest& request) {
-  return request.kind == KernelKind::fused && is_without_shifts(table);
 }
 
 KernelFamily family_of(const KernelRequest& request, const MachineModel& machine) {
@@ -383,7 +374,8 @@ Plan plan_kernel(const TapTable& table, const KernelRequest& request, const Mach
       plan_table(plan, request, table, machine);
       break;
     case KernelFamily::strip:
-      SPARSEJIT_CHECK(is_fused_without_shifts(table, request), ==, true);
+      SPARSEJIT_CHECK(request.kind == KernelKind::accumulate, ==, false);
+      SPARSEJIT_CHECK(is_without_shifts(table), ==, true);
       plan_strips(plan, table, machine);
       break;
   }

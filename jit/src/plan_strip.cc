@@ -25,7 +25,10 @@ constexpr int64_t kMaxParts = 64;
 
 constexpr int64_t kWordBytes = 4;
 
-int64_t body_bytes(int64_t taps) { return 175 + 62 * taps + 66 * divide_up(taps, 4); }
+int64_t body_bytes(const Plan& plan, int64_t taps) {
+  const bool fused = plan.kind == KernelKind::fused;
+  return (fused ? 162 : 132) + (fused ? 59 : 40) * taps + 86 * divide_up(taps, 4);
+}
 
 // Gathered strips of `floats` floats in a block, at most.
 int64_t block_strips(int64_t floats, const MachineModel& machine) {
@@ -107,7 +110,7 @@ int64_t strip_chunk_bytes(const TapTable& table, const Plan& plan, const Chunk& 
   int64_t bytes = kWordBytes;
   int64_t size = 0;
   for (const TapGroup& group : strip_groups(table, plan, chunk)) {
-    if (group.count() != size) bytes += kWordBytes + body_bytes(group.count());
+    if (group.count() != size) bytes += kWordBytes + body_bytes(plan, group.count());
     size = group.count();
     bytes += (2 + size) * kWordBytes;
   }

@@ -41,6 +41,11 @@ TapTable transpose(const TapTable& table) {
   return result;
 }
 
+bool is_without_shifts(const TapTable& table) {
+  return std::all_of(table.taps.begin(), table.taps.end(),
+                     [](const Tap& tap) { return tap.shift == 0; });
+}
+
 void verify_taps(const TapTable& table) {
   SPARSEJIT_CHECK(table.row_begin.empty(), ==, false);
   SPARSEJIT_CHECK(table.row_begin.front(), ==, 0);

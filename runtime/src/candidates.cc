@@ -99,30 +99,39 @@ bool is_allowed(const CandidateKind& kind, const LayerContext& layer) {
   return layer.linear && layer.runtime->options.sgemm && !options.deterministic;
 }
 
-// Adds the streams that a step copies to and from layouts of its own.
+// The streams of one operand of a step.
+struct OperandStreams {
+  int64_t count = 0;
+  bool in_place = false;
+  bool copied = false;  // to or from tiles or strips
+};
+
+// Adds what is copied to and from layouts of the step's own. Tiles and strips of linear layers are
+// made from the tensor itself.
+void add_copies(const OperandStreams& streams, bool linear, PassWork& work) {
+  if (streams.copied) work.copied_streams += streams.count;
+  if (!streams.in_place && !(streams.copied && linear)) work.packed_streams += streams.count;
+}
+
 void add_copies(const LoweredLayer& lowered, const StepRequest& wanted, PassWork& work) {
   const InPlace in_place = wanted.step.in_place();
   const KernelKind kind = wanted.step.kind;
-  const int64_t gathered = lowered.gathered_streams(wanted.step.side);
+  const KernelRequest& request = wanted.request;
+  const bool linear = lowered.streams.grid.image_pitch() == 1;
   const int64_t own = lowered.own_streams(wanted.step.side);
-  const bool copies = wanted.request.unshifted();
-  if (copies && lowered.has_shifts()) {
-    work.shifted_streams += lowered.unshifted_streams(wanted.step.side);
-  } else if (copies) {
-    work.copied_streams += gathered;
+  const bool shifted = request.unshifted() && lowered.has_shifts();
+  if (shifted) work.shifted_streams += lowered.unshifted_streams(wanted.step.side);
+  add_copies({.count = lowered.gathered_streams(wanted.step.side),
+              .in_place = in_place.gathered,
+              .copied = request.unshifted() && !shifted},
+             linear, work);
+  if (kind != KernelKind::products) {
+    const bool copied = request.own_in_tiles || request.strips;
+    add_copies({.count = own, .in_place = in_place.own, .copied = copied}, linear, work);
   }
-  // Tiles and strips of linear layers are made from the tensor itself.
-  const bool from_tensor = copies && lowered.streams.grid.image_pitch() == 1;
-  if (!in_place.gathered && !from_tensor) work.packed_streams += gathered;
-  if (wanted.request.strips) work.copied_streams += 2 * own;
-  if (wanted.request.own_in_tiles) {
-    work.copied_streams += own;
-  } else if (kind != KernelKind::products && !in_place.own &&
-             !(from_tensor && wanted.request.strips)) {
-    work.packed_streams += own;
+  if (kind != KernelKind::accumulate) {
+    add_copies({.count = own, .in_place = in_place.paired, .copied = request.strips}, linear, work);
   }
-  if (kind != KernelKind::accumulate && !in_place.paired && !from_tensor)
-    work.packed_streams += own;
 }
 
 // Sizes only: what a BLAS takes does not depend on the mask.

@@ -23,6 +23,7 @@ constexpr double kTiledRowVector512 = 0.82e-9;
 // Strips: for one tap; for each row, block and strip, its group. Zen 5, 768 -> 3072, batch 902,
 // from 50 to 98%.
 constexpr double kStripVector = 0.175e-9;
+constexpr double kStripVectorProducts = 0.11e-9;
 constexpr double kStripGroup = 1e-9;
 constexpr double kStripGroupFloat = 0.05e-9;
 // Kernels that read a table: for one tap; for each row and block, its words and sums. Measured on
@@ -105,7 +106,8 @@ struct StepWork {
     const auto rows = static_cast<double>(plan.part_begin.back() * plan.blocks);
     if (plan.family == KernelFamily::strip) {
       const double group = kStripGroup + kStripGroupFloat * static_cast<double>(plan.panel);
-      vector_loop = vectors * kStripVector + rounds * group * rows / taps;
+      const double tap = plan.kind == KernelKind::fused ? kStripVector : kStripVectorProducts;
+      vector_loop = vectors * tap + rounds * group * rows / taps;
       return;
     }
     const bool wide = plan.lanes == 16;

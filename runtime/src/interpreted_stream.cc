@@ -1,5 +1,5 @@
-// Interpreted engine, stream family: groups of taps whose values stay in registers, with
-// the loop over the panel inside. The group size is a template parameter so that the compiler keeps
+// Interpreted engine, stream family: groups of taps whose values stay in registers, with the
+// loop over the panel inside. The group size is a template parameter so that the compiler keeps
 // everything in registers and unrolls; up to 13 taps forward and 6 backward, as in the plan.
 #include <immintrin.h>
 

@@ -44,7 +44,7 @@ inline __attribute__((always_inline)) void add_sums(const std::array<__m512, 4>&
   _mm512_mask_storeu_ps(d_values, mask, _mm512_add_ps(total, second));
 }
 
-template <int kTaps>
+template <int kTaps, bool kFused>
 void strip_group(const StripGroup& g) {
   const StripGroup group = g;  // nothing that is stored can be a part of it
   std::array<const float*, kTaps> source;
@@ -54,27 +54,27 @@ void strip_group(const StripGroup& g) {
   asm("" : "+v"(zero));  // else gcc clears the array in memory, which takes longer than the loop
   for (int i = 0; i < kTaps; ++i) {
     source[i] = group.gathered + group.offsets[i];
-    value[i] = _mm512_set1_ps(group.values[i]);
+    if (kFused) value[i] = _mm512_set1_ps(group.values[i]);
     sum[i] = zero;
   }
   int64_t t = 0;
   do {
     __m512 x0 = _mm512_loadu_ps(group.paired + t);
     __m512 x1 = _mm512_loadu_ps(group.paired + t + kLanes);
-    __m512 dx0 = _mm512_loadu_ps(group.own + t);
-    __m512 dx1 = _mm512_loadu_ps(group.own + t + kLanes);
+    __m512 dx0 = kFused ? _mm512_loadu_ps(group.own + t) : zero;
+    __m512 dx1 = kFused ? _mm512_loadu_ps(group.own + t + kLanes) : zero;
     for (int i = 0; i < kTaps; ++i) {
       __m512 dy0 = _mm512_loadu_ps(source[i] + t);
       __m512 dy1 = _mm512_loadu_ps(source[i] + t + kLanes);
       // Keeps gcc from loading each of them twice, as memory operands.
       asm("" : "+v"(dy0), "+v"(dy1));
-      dx0 = _mm512_fmadd_ps(value[i], dy0, dx0);
+      if (kFused) dx0 = _mm512_fmadd_ps(value[i], dy0, dx0);
       sum[i] = _mm512_fmadd_ps(x0, dy0, sum[i]);
-      dx1 = _mm512_fmadd_ps(value[i], dy1, dx1);
+      if (kFused) dx1 = _mm512_fmadd_ps(value[i], dy1, dx1);
       sum[i] = _mm512_fmadd_ps(x1, dy1, sum[i]);
     }
-    _mm512_storeu_ps(group.own + t, dx0);
-    _mm512_storeu_ps(group.own + t + kLanes, dx1);
+    if (kFused) _mm512_storeu_ps(group.own + t, dx0);
+    if (kFused) _mm512_storeu_ps(group.own + t + kLanes, dx1);
     t += 2 * kLanes;
   } while (t < group.floats);
   for (int i = 0; i < kTaps; i += 4) {
@@ -84,27 +84,31 @@ void strip_group(const StripGroup& g) {
   }
 }
 
-template <int... kTaps>
+template <bool kFused, int... kTaps>
 constexpr auto groups_table(std::integer_sequence<int, kTaps...>) {
-  return std::array{&strip_group<kTaps + 1>...};
+  return std::array{&strip_group<kTaps + 1, kFused>...};
 }
-constexpr auto kGroups = groups_table(std::make_integer_sequence<int, kMaxTaps>{});
+constexpr auto kFusedGroups = groups_table<true>(std::make_integer_sequence<int, kMaxTaps>{});
+constexpr auto kProductsGroups = groups_table<false>(std::make_integer_sequence<int, kMaxTaps>{});
 
 }  // namespace
 
 void interpret_strip_sums(const InterpretedJob& job) {
+  const bool fused = job.plan.kind == KernelKind::fused;
+  const auto& groups_of_size = fused ? kFusedGroups : kProductsGroups;
   for (int64_t row = job.first_row; row < job.last_row; ++row) {
     const int64_t* cuts = job.cuts + row * (job.plan.blocks + 1) + job.block;
     for (int64_t at = cuts[0]; at < cuts[1];) {
       const int64_t groups = (cuts[1] - at + kMaxTaps - 1) / kMaxTaps;
       const int64_t count = (cuts[1] - at + groups - 1) / groups;
-      kGroups[count - 1]({.gathered = job.operands.gathered,
-                          .offsets = job.offsets + at,
-                          .values = job.operands.values + at,
-                          .paired = job.operands.paired + row * job.plan.pitches.paired,
-                          .own = job.operands.own + row * job.plan.pitches.own,
-                          .d_values = job.operands.d_values + at,
-                          .floats = job.length});
+      groups_of_size[count - 1](
+          {.gathered = job.operands.gathered,
+           .offsets = job.offsets + at,
+           .values = job.operands.values + at,
+           .paired = job.operands.paired + row * job.plan.pitches.paired,
+           .own = fused ? job.operands.own + row * job.plan.pitches.own : nullptr,
+           .d_values = job.operands.d_values + at,
+           .floats = job.length});
       at += count;
     }
   }

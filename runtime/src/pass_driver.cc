@@ -81,7 +81,6 @@ class StepRun {
 
  private:
   bool is_tiled() const { return plan_.family == KernelFamily::tiled; }
-  bool is_products() const { return plan_.kind == KernelKind::products; }
   void share(const std::function<void(int)>& call) const {
     if (threads_ == 1) {
       call(0);
@@ -233,7 +232,7 @@ class StepRun {
   // Reads the block's streams just before the kernel needs them in the cache anyway.
   void sum_block(const PanelOperands& operands, int64_t length, int32_t block, bool accumulate,
                  int thread) const {
-    const bool paired = is_products();
+    const bool paired = operands_.gradient_is_paired();
     const int64_t streams = paired ? plan_.part_begin.back() : streams_;
     const int64_t first = paired ? streams * block / plan_.blocks : block * plan_.block_streams;
     const int64_t last = paired ? streams * (block + 1) / plan_.blocks

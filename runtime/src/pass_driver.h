@@ -32,12 +32,12 @@ struct StepArguments {
   ImageView own;
   ConstImageView paired;
   // Of a layer with ReLU, what its forward pass wrote: the gradient of the output (gathered in
-  // fused and accumulate steps of the backward pass, paired in products) passes where it is > 0.
+  // steps of the backward side, paired in products of the forward side) passes where it is > 0.
   ConstImageView gate;
   std::span<const float> values;
   const float* start = nullptr;  // accumulate: what the sum of each row starts at
   std::span<float> d_values;     // fused, products
-  std::span<float> stream_sums;  // of each gathered stream (products: each paired one), or empty
+  std::span<float> stream_sums;  // of each stream of the gradient of the output, or empty
 };
 
 struct StepContext {

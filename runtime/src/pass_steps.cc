@@ -21,13 +21,10 @@ int64_t longest_split(const MachineModel& machine) {
 
 Step make_step(KernelKind kind, Pass side, const TensorPitches& t) {
   Step step{.kind = kind, .side = side, .direct = {}, .kernel = nullptr};
-  if (kind == KernelKind::products) {
-    step.direct = {.gathered = t.x, .own = 0, .paired = t.y};
-  } else if (side == Pass::forward) {
-    step.direct = {.gathered = t.x, .own = t.y, .paired = 0};
-  } else {
-    step.direct = {.gathered = t.y, .own = t.dx, .paired = kind == KernelKind::fused ? t.x : 0};
-  }
+  const bool forward = side == Pass::forward;
+  step.direct.gathered = forward ? t.x : t.y;
+  if (kind != KernelKind::products) step.direct.own = forward ? t.y : t.dx;
+  if (kind != KernelKind::accumulate) step.direct.paired = forward ? t.y : t.x;
   return step;
 }
 
@@ -44,12 +41,13 @@ int64_t slab_target(const LoweredLayer& lowered, const MachineModel& machine) {
   return std::clamp(fitting, panel / 2, panel);
 }
 
-// All candidates agree on that.
-bool runs_in_strips(const PassGeometry& geometry, Pass side) {
+// Whether the sums of the backward pass are made in strips: all candidates agree on that, and
+// passes with and without dx.
+bool runs_in_strips(const PassGeometry& geometry) {
   const LoweredLayer& lowered = geometry.lowered;
   return gains_by_strips({.taps = lowered.spec.mask.nnz(),
-                          .rows = lowered.own_streams(side),
-                          .streams = lowered.unshifted_streams(side),
+                          .rows = lowered.own_streams(Pass::backward),
+                          .streams = lowered.unshifted_streams(Pass::backward),
                           .floats = geometry.slabs.longest()},
                          geometry.machine);
 }
@@ -102,7 +100,8 @@ std::vector<Step> pass_steps(const PassGeometry& geometry, const StepStyle& styl
   const TensorPitches& t = shape.direct;
   if (shape.pass == Pass::forward) return {make_step(KernelKind::accumulate, Pass::forward, t)};
   if (!shape.want_d_values) return {make_step(KernelKind::accumulate, Pass::backward, t)};
-  const Step products = make_step(KernelKind::products, Pass::forward, t);
+  const Pass products_side = runs_in_strips(geometry) ? Pass::backward : Pass::forward;
+  const Step products = make_step(KernelKind::products, products_side, t);
   if (!shape.want_dx) return {products};
   const bool split = !style.interpreted && !style.table && !geometry.lowered.has_shifts() &&
                      geometry.slabs.longest() <= longest_split(geometry.machine);
@@ -124,7 +123,8 @@ KernelRequest step_request(const PassGeometry& geometry, const Step& step, const
                         .tiled = style.tiled,
                         .table = style.table};
   const StreamGrid& grid = geometry.lowered.streams.grid;
-  request.strips = step.kind == KernelKind::fused && runs_in_strips(geometry, step.side);
+  request.strips = step.kind != KernelKind::accumulate && step.side == Pass::backward &&
+                   runs_in_strips(geometry);
   if (request.strips) {
     request.pitches = {};
     return request;

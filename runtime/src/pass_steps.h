@@ -1,7 +1,7 @@
 // The steps of a pass: which kernels it takes, over which slabs, and what each is asked for.
 //
 //     forward                           accumulate by destination
-//     backward without dx               products by destination
+//     backward without dx               products by destination; in strips by source
 //     backward without d_values         accumulate by source
 //     backward                          fused by source; or, unrolled code for short streams,
 //                                       accumulate by source, then products by destination

@@ -57,14 +57,15 @@ StepOperands::StepOperands(const StepContext& context, const StepArguments& argu
     : lowered_(context.lowered),
       arguments_(arguments),
       side_(context.side),
-      is_products_(context.kernel.plan().kind == KernelKind::products),
+      gradient_is_paired_(context.side == Pass::forward &&
+                          context.kernel.plan().kind == KernelKind::products),
       is_unshifted_(context.kernel.plan().unshifted()),
       gathered(arguments.gathered, gathered_options(context, !arguments.gate.empty()),
                context.scratch),
       own(arguments.own, own_options(context), context.scratch),
       paired(arguments.paired, paired_options(context), context.scratch),
       gate(arguments.gate,
-           options(context, {.pitch = gradient().pitch(), .gathered = !is_products_}),
+           options(context, {.pitch = gradient().pitch(), .gathered = !gradient_is_paired_}),
            context.scratch) {}
 
 StreamSource StepOperands::source_of(const Operand& operand, const Slab& slab,

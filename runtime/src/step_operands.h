@@ -19,8 +19,10 @@ class StepOperands {
   StepOperands(const StepContext& context, const StepArguments& arguments);
 
   bool any_packed() const { return gathered.packed() || own.packed() || paired.packed(); }
-  // The gradient of the layer's output, in backward steps.
-  const Operand& gradient() const { return is_products_ ? paired : gathered; }
+  // The gradient of the layer's output, in steps of the backward pass. Products of the forward side
+  // pair with it, others gather from it.
+  bool gradient_is_paired() const { return gradient_is_paired_; }
+  const Operand& gradient() const { return gradient_is_paired_ ? paired : gathered; }
 
   // From position `start` of the slab on. Of plans without shifts the gathered streams have none.
   StreamSource gathered_source(const Slab& slab, int64_t start) const;
@@ -34,7 +36,7 @@ class StepOperands {
   const LoweredLayer& lowered_;
   const StepArguments& arguments_;
   const Pass side_;
-  const bool is_products_;
+  const bool gradient_is_paired_;
   const bool is_unshifted_;
 
  public:

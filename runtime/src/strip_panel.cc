@@ -130,7 +130,7 @@ StripPanel::StripPanel(const PanelKernel& kernel, int64_t streams, int threads,
       gathered_(
           scratch.take((packs_ahead_ ? plan_.blocks : 1) * plan_.block_streams * plan_.panel)),
       paired_(scratch.take(plan_.part_begin.back() * plan_.panel)),
-      own_(scratch.take(plan_.part_begin.back() * plan_.panel)) {}
+      own_(scratch.take(has_own() ? plan_.part_begin.back() * plan_.panel : 0)) {}
 
 float* StripPanel::block_strips(int32_t block) const {
   return gathered_.data() + (packs_ahead_ ? block * plan_.block_streams * plan_.panel : 0);
@@ -149,9 +149,9 @@ void StripPanel::run(const StripOperands& operands, int32_t first_part, int32_t 
   const int64_t first = plan_.part_begin[first_part];
   const int64_t rows = plan_.part_begin[last_part] - first;
   const Extent extent{operands.floats, operands.valid, plan_.panel};
-  float* const own = own_.data() + first * plan_.panel;
+  float* const own = has_own() ? own_.data() + first * plan_.panel : nullptr;
   pack_streams(operands.paired, first, first + rows, extent, paired_.data() + first * plan_.panel);
-  std::fill_n(own, rows * plan_.panel, 0.0F);
+  if (has_own()) std::fill_n(own, rows * plan_.panel, 0.0F);
   for (int32_t block = 0; block < plan_.blocks; ++block) {
     const int64_t begin = block * plan_.block_streams;
     if (!packs_ahead_) {
@@ -164,6 +164,7 @@ void StripPanel::run(const StripOperands& operands, int32_t first_part, int32_t 
                  .d_values = operands.d_values.data()},
                 block, first_part, last_part, extent.floats);
   }
+  if (!has_own()) return;
   unpack_streams(own, rows, extent, operands.own.data + first * operands.own.stream_stride,
                  operands.own);
 }

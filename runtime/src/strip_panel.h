@@ -3,7 +3,7 @@
 //     for each strip of a slab, each thread for the rows of its parts:
 //         x -> strips; dx = 0
 //         for each block:  dy of the block -> strips, which stay in L1;  kernel
-//         strips -> dx
+//         strips -> dx, which products do without
 //
 // With several threads all blocks of dy are packed first, a share each, instead of by every thread.
 // Whatever layout the tensors have, and the shifts of convolutions, end here.
@@ -41,6 +41,7 @@ class StripPanel {
   void run(const StripOperands& operands, int32_t first_part, int32_t last_part) const;
 
  private:
+  bool has_own() const { return plan_.kind == KernelKind::fused; }
   float* block_strips(int32_t block) const;
 
   const PanelKernel& kernel_;

@@ -26,15 +26,17 @@ double median_seconds(const Work& work) {
 }
 
 // See the table of steps in plan.h.
-Pass side_of(Pass pass, KernelKind kind) {
-  return kind == KernelKind::products ? Pass::forward : pass;
+Pass side_of(Pass pass, const Plan& plan) {
+  const bool by_destination =
+      plan.kind == KernelKind::products && plan.family != KernelFamily::strip;
+  return by_destination ? Pass::forward : pass;
 }
 
 KernelInspection inspect_kernel(const std::shared_ptr<const InspectedLayer>& layer,
                                 const KernelReport& report, const Plan& plan) {
   KernelInspection kernel;
   kernel.layer = layer;
-  kernel.side = side_of(report.pass, plan.kind);
+  kernel.side = side_of(report.pass, plan);
   kernel.images_per_slab = report.images_per_slab;
   kernel.plan = plan;
   EmitResult emitted;

@@ -31,8 +31,8 @@ struct MachineModel {
   // fix the order of those sums, and twice as many were no faster where caches deliver the
   // operands.
   VectorIsa isa;
-  // Of generated code that accumulates without a loop over the stream (resident and tiled family).
-  // AVX-512 where it may be used; the results have the same bits.
+  // Of generated code that accumulates without a loop over the stream (resident and tiled family),
+  // and of strips. AVX-512 where it may be used; sums that accumulate have the same bits then.
   VectorIsa unrolled_isa;
   bool operator==(const MachineModel&) const = default;
 };

@@ -15,7 +15,7 @@
 //   table     short streams, too: a small piece of code, specialised to their length, that reads
 //             where each tap gathers from a table behind it. For layers whose unrolled code would
 //             be bound by its own bytes.
-//   strip     fused, without shifts, long streams: all operands are packed in strips of up to 128
+//   strip     sums, without shifts, long streams: all operands are packed in strips of up to 128
 //   floats
 //             (strips.h), those of a block stay in L1 while every row uses them, and a small piece
 //             of code reads a table, too.
@@ -53,6 +53,7 @@ const char* to_text(KernelFamily family);
 //     backward                fused       transpose      dy        dx   x
 //     backward, dx alone      accumulate  transpose      dy        dx   -
 //     backward, values alone  products    lower_*        x         -    dy
+//       in strips             products    transpose      dy        -    x
 
 // Distance in floats between consecutive streams of each operand. They become immediates.
 struct Pitches {
@@ -150,9 +151,9 @@ struct StripWork {
   int64_t floats = 0;   // of a stream
 };
 
-// Whether fused kernels are to have their operands in strips. Sums of gradients are cut there, so
-// what this says decides on their last bits: all engines follow it, and no clock has a say. True
-// where AVX-512 may be used, streams are long, and a strip in L1 is used several times.
+// Whether kernels of the backward pass are to have their operands in strips. Sums of gradients are
+// cut there, so what this says decides on their last bits: all engines follow it, and no clock has
+// a say. True where AVX-512 may be used, streams are long, and a strip in L1 is used several times.
 bool gains_by_strips(const StripWork& work, const MachineModel& machine);
 
 // Resident and tiled family with AVX-512, one vector: values are memory operands of the

@@ -46,6 +46,8 @@ TapTable lower_linear(const Mask& mask);
 // The same taps grouped by the stream they gathered; shifts change sign.
 TapTable transpose(const TapTable& table);
 
+bool is_without_shifts(const TapTable& table);
+
 // Throws InternalError unless offsets are monotone, streams are in range, every value index
 // appears exactly once and each row is ordered by (stream, shift).
 void verify_taps(const TapTable& table);
