@@ -71,7 +71,7 @@ TEST_F(RealMasks, TheLargestCompilesAndReportsItsCode) {
   run_layer(layer, layer_case);
   expect_ran_on(layer, Engine::native);
   for (const KernelReport& report : layer.report()) {
-    EXPECT_GT(report.code_bytes, 10 * largest.nnz());
+    EXPECT_GT(report.code_bytes, 4 * largest.nnz());  // a word of a table at least
     EXPECT_GT(report.compile_seconds, 0);
   }
 }

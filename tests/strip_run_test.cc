@@ -90,7 +90,8 @@ class StripRun {
     in_.dy = random_floats(wanted.length * wanted.mask.rows(), 2);
     in_.values = random_floats(wanted.mask.nnz(), 3);
     in_.bias = random_floats(wanted.mask.rows(), 4);
-    for (const Tap& tap : table_.taps) ordered_.push_back(in_.values[tap.value]);
+    order_ = packed_order(table_, plan_);
+    for (const int32_t value : order_) ordered_.push_back(in_.values[value]);
   }
 
   const Plan& plan() const { return plan_; }
@@ -109,7 +110,7 @@ class StripRun {
     EXPECT_TRUE(sums.canary_intact());
     d_values_.resize(ordered_.size());
     for (size_t i = 0; i < ordered_.size(); ++i) {
-      d_values_[static_cast<size_t>(table_.taps[i].value)] = sums.data()[i];
+      d_values_[static_cast<size_t>(order_[i])] = sums.data()[i];
     }
   }
 
@@ -175,7 +176,8 @@ class StripRun {
   Plan plan_;
   KernelCode code_;
   LayerInputs in_;
-  std::vector<float> ordered_;
+  std::vector<int32_t> order_;
+  std::vector<float> ordered_;  // values
   std::vector<float> dx_;
   std::vector<float> d_values_;
 };

@@ -13,12 +13,11 @@
 //     cmp eax, 0x80000000
 //     je next body
 //     add rsi, rax;  add rdx, rax
-//     movsxd rax, [r11 + 4]                  the first value
-//     vbroadcastss zmm0, [rcx + rax]
+//     vbroadcastss zmm0, [rcx]
 //     vpxord zmm13, zmm13, zmm13             sum of its gradient
 //  L: vmovups zmm26, [rdx];       vmovups zmm27, [rdx + 64]     x
 //     vmovups zmm28, [rsi];       vmovups zmm29, [rsi + 64]     dx
-//     mov eax, [r11 + 8]                                        where the tap gathers
+//     mov eax, [r11 + 4]                                        where the tap gathers
 //     vmovups zmm30, [rdi + rax]; vmovups zmm31, [rdi + rax + 64]
 //     vfmadd231ps zmm28, zmm0, zmm30                            dx += value * dy
 //     vfmadd231ps zmm13, zmm26, zmm30                           d_value += x * dy
@@ -29,14 +28,15 @@
 //     cmp rdi, r9
 //     jb L
 //     sub rdi, r10;  sub rsi, r10;  sub rdx, r10
-//     (sum zmm13 across its halves; add the first, then the second, to [r8 + rax])
-//     add r11, 12
+//     (sum zmm13 across its halves; add the first, then the second, to [r8])
+//     add rcx, 4;  add r8, 4;  add r11, 8
 //     jmp G
 //
 // Products have neither values nor dx.
 //
-// The table of a group, in words of four bytes: step from the row before | first value | where each
-// tap gathers. A word of 0x80000000 ends the groups of a body.
+// Values and their gradients lie in the order of the groups. The table of a group, in words of four
+// bytes: step from the row before | where each tap gathers. A word of 0x80000000 ends the groups of
+// a body.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -61,7 +61,7 @@ constexpr int kStep = 2 * kVector;     // of the loop
 constexpr int kFirstSum = kStripTaps;  // values are in the registers before
 constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 constexpr int64_t kEnd = std::numeric_limits<int32_t>::min();
-constexpr int kHeaderWords = 2;
+constexpr int kHeaderWords = 1;
 
 const std::array<Zmm, 2> kX{Zmm(26), Zmm(27)};
 const std::array<Zmm, 2> kDx{Zmm(28), Zmm(29)};
@@ -97,13 +97,13 @@ void emit_half_sums(Xbyak::CodeGenerator& as, int first, int count) {
   as.vextractf32x4(Xmm(1), Zmm(0), 2);
 }
 
-// Adds xmm0, then xmm1, to `count` floats at `offset` of the gradient at rax.
+// Adds xmm0, then xmm1, to `count` floats of the gradient, `offset` bytes on.
 void emit_add_halves(Xbyak::CodeGenerator& as, int count, int offset) {
   const Xmm low(0);
   const Xmm high(1);
   const Xmm total(2);
   const auto place = [&](int lane) {
-    return as.ptr[kDValues + kOffset + displacement(offset + lane * kFloatBytes)];
+    return as.ptr[kDValues + displacement(offset + lane * kFloatBytes)];
   };
   if (count == 4) {
     as.vaddps(total, low, place(0));
@@ -165,18 +165,18 @@ Stencil make_body(int taps, bool fused) {
   as.je(end, kNear);
   as.add(kOwn, kOffset);
   as.add(kPaired, kOffset);
-  if (fused) as.movsxd(kOffset, dword[kTable + displacement(kWord)]);
   for (int i = 0; i < taps && fused; ++i) {
-    as.vbroadcastss(Zmm(i), as.ptr[kValues + kOffset + displacement(i * kFloatBytes)]);
+    as.vbroadcastss(Zmm(i), as.ptr[kValues + displacement(i * kFloatBytes)]);
   }
   for (int i = 0; i < taps; ++i) emit_zero(as, Zmm(kFirstSum + i));
   emit_loop(as, taps, fused);
-  as.movsxd(kOffset, dword[kTable + displacement(kWord)]);
   for (int at = 0; at < taps; at += 4) {
     const int count = std::min(4, taps - at);
     emit_half_sums(as, kFirstSum + at, count);
     emit_add_halves(as, count, at * kFloatBytes);
   }
+  if (fused) as.add(kValues, taps * kFloatBytes);
+  as.add(kDValues, taps * kFloatBytes);
   as.add(kTable, (kHeaderWords + taps) * kWord);
   as.jmp(group, kNear);
   as.L(end);
@@ -222,8 +222,7 @@ class StripSumsEmitter {
   }
 
   void list_group(const TapGroup& group, int64_t before) {
-    words_.word((group.row - before) * plan_.pitches.own * kFloatBytes);
-    words_.value(group.row, group.taps.begin);
+    words_.own_step(group.row, before);
     for (int64_t tap = group.taps.begin; tap < group.taps.end; ++tap) {
       words_.gathered(group.row, tap);
     }

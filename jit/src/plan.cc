@@ -187,22 +187,25 @@ int64_t estimate_row_bytes(const Plan& plan, int64_t taps) {
 
 void plan_chunks(Plan& plan, const TapTable& table) {
   constexpr int64_t kChunkOverhead = 32 + 64;  // alignment, entry and return
+  const bool strip = plan.family == KernelFamily::strip;
+  int64_t taps = 0;  // of the chunks before
   for (int32_t block = 0; block < plan.blocks; ++block) {
     for (int32_t part = 0; part < plan.parts(); ++part) {
       Chunk chunk{.part = part, .block = block};
       for (int64_t row = plan.part_begin[part]; row < plan.part_begin[part + 1]; ++row) {
         const TapRange range = block_range(table, plan, row, block);
         for (int64_t tap = range.begin; tap < range.end; ++tap) {
-          const int64_t slot = value_slot(table, plan, tap);
+          const int64_t slot = strip ? taps : value_slot(table, plan, tap);
           if (chunk.taps++ == 0 || slot < chunk.value_base) chunk.value_base = slot;
         }
         if (range.end > range.begin || block == 0) {
           plan.code_bytes_estimate += estimate_row_bytes(plan, range.end - range.begin);
         }
       }
+      taps += chunk.taps;
       plan.code_bytes_estimate += kChunkOverhead;
       if (plan.family == KernelFamily::table) plan.code_bytes_estimate += table_code_bytes(plan);
-      if (plan.family == KernelFamily::strip) {
+      if (strip) {
         plan.code_bytes_estimate += strip_chunk_bytes(table, plan, chunk);
       }
       plan.chunks.push_back(chunk);

@@ -86,6 +86,22 @@ std::vector<TapGroup> strip_groups(const TapTable& table, const Plan& plan, cons
   return groups;
 }
 
+std::vector<int32_t> packed_order(const TapTable& table, const Plan& plan) {
+  std::vector<int32_t> order;
+  order.reserve(table.taps.size());
+  const auto append = [&](TapRange taps) {
+    for (int64_t i = taps.begin; i < taps.end; ++i) order.push_back(table.taps[i].value);
+  };
+  if (plan.family != KernelFamily::strip) {
+    append({0, table.size()});
+    return order;
+  }
+  for (const Chunk& chunk : plan.chunks) {
+    for (const TapGroup& group : strip_groups(table, plan, chunk)) append(group.taps);
+  }
+  return order;
+}
+
 void plan_strips(Plan& plan, const TapTable& table, const MachineModel& machine) {
   const StripWork work{.taps = table.size(),
                        .rows = std::max<int64_t>(1, table.rows()),
@@ -112,7 +128,7 @@ int64_t strip_chunk_bytes(const TapTable& table, const Plan& plan, const Chunk& 
   for (const TapGroup& group : strip_groups(table, plan, chunk)) {
     if (group.count() != size) bytes += kWordBytes + body_bytes(plan, group.count());
     size = group.count();
-    bytes += (2 + size) * kWordBytes;
+    bytes += (1 + size) * kWordBytes;
   }
   return bytes;
 }

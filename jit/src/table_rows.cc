@@ -49,6 +49,10 @@ void TableWords::bias(int64_t row) { add(row * kFloatBytes, NoteKind::bias, row,
 
 void TableWords::own(int64_t row) { add(own_offset(row), NoteKind::own, row, -1); }
 
+void TableWords::own_step(int64_t row, int64_t before) {
+  add(own_offset(row) - own_offset(before), NoteKind::own, row, -1);
+}
+
 void TableWords::gathered(int64_t row, int64_t tap) {
   const Tap& t = table_.taps[tap];
   const int64_t floats = (t.stream - first_stream_) * plan_.pitches.gathered + t.shift;

@@ -48,6 +48,8 @@ class TableWords {
   void long_word(int64_t word);  // 64 bits
   void bias(int64_t row);
   void own(int64_t row);
+  // From the own stream of the row `before` to that of this one.
+  void own_step(int64_t row, int64_t before);
   void gathered(int64_t row, int64_t tap);
   // `ahead` floats before the value.
   void value(int64_t row, int64_t tap, int64_t ahead = 0);

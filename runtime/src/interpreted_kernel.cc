@@ -19,12 +19,9 @@ InterpretedKernel::InterpretedKernel(LoweredLayerPtr lowered, Pass side, Plan pl
     SPARSEJIT_CHECK(offset, <=, std::numeric_limits<int32_t>::max());
     offsets_.push_back(static_cast<int32_t>(offset));
   }
-  for (int64_t row = 0; strips && row < table_.rows(); ++row) {
-    for (int32_t block = 0; block < plan_.blocks; ++block) {
-      cuts_.push_back(block_range(table_, plan_, row, block).begin);
-    }
-    cuts_.push_back(table_.row_begin[row + 1]);
-  }
+  if (plan_.packed_values) value_order_ = packed_order(table_, plan_);
+  if (!strips) return;
+  for (const Chunk& chunk : plan_.chunks) groups_.push_back(strip_groups(table_, plan_, chunk));
 }
 
 void InterpretedKernel::run(const PanelOperands& operands, int32_t block, int32_t first_part,
@@ -32,9 +29,11 @@ void InterpretedKernel::run(const PanelOperands& operands, int32_t block, int32_
   const InterpretedJob job{.table = table_,
                            .plan = plan_,
                            .offsets = offsets_.data(),
-                           .cuts = cuts_.data(),
+                           .groups = groups_,
                            .operands = operands,
                            .block = block,
+                           .first_part = first_part,
+                           .last_part = last_part,
                            .first_row = plan_.part_begin[first_part],
                            .last_row = plan_.part_begin[last_part],
                            .length = length};

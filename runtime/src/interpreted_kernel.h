@@ -13,9 +13,12 @@ struct InterpretedJob {
   const TapTable& table;
   const Plan& plan;
   const int32_t* offsets;  // by tap, in floats from the start of the gathered panel
-  const int64_t* cuts;     // strip family: see InterpretedKernel
+  // Strip family: of each chunk, in the order of its values.
+  const std::vector<std::vector<TapGroup>>& groups;
   PanelOperands operands;
   int32_t block = 0;
+  int32_t first_part = 0;
+  int32_t last_part = 0;
   int64_t first_row = 0;
   int64_t last_row = 0;
   int64_t length = 0;

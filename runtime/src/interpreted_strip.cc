@@ -96,20 +96,24 @@ constexpr auto kProductsGroups = groups_table<false>(std::make_integer_sequence<
 void interpret_strip_sums(const InterpretedJob& job) {
   const bool fused = job.plan.kind == KernelKind::fused;
   const auto& groups_of_size = fused ? kFusedGroups : kProductsGroups;
-  for (int64_t row = job.first_row; row < job.last_row; ++row) {
-    const int64_t* cuts = job.cuts + row * (job.plan.blocks + 1) + job.block;
-    for (int64_t at = cuts[0]; at < cuts[1];) {
-      const int64_t groups = (cuts[1] - at + kMaxTaps - 1) / kMaxTaps;
-      const int64_t count = (cuts[1] - at + groups - 1) / groups;
-      groups_of_size[count - 1](
-          {.gathered = job.operands.gathered,
-           .offsets = job.offsets + at,
-           .values = job.operands.values + at,
-           .paired = job.operands.paired + row * job.plan.pitches.paired,
-           .own = fused ? job.operands.own + row * job.plan.pitches.own : nullptr,
-           .d_values = job.operands.d_values + at,
-           .floats = job.length});
-      at += count;
+  const auto run = [&](int64_t row, int64_t at, int64_t slot, int64_t count) {
+    groups_of_size[count - 1](
+        {.gathered = job.operands.gathered,
+         .offsets = job.offsets + at,
+         .values = job.operands.values + slot,
+         .paired = job.operands.paired + row * job.plan.pitches.paired,
+         .own = fused ? job.operands.own + row * job.plan.pitches.own : nullptr,
+         .d_values = job.operands.d_values + slot,
+         .floats = job.length});
+  };
+  for (int32_t part = job.first_part; part < job.last_part; ++part) {
+    const size_t chunk = static_cast<size_t>(job.block) * job.plan.parts() + part;
+    int64_t slot = job.plan.chunks[chunk].value_base;
+    for (const TapGroup& group : job.groups[chunk]) {
+      const int64_t half = group.count() > kMaxTaps ? group.count() / 2 : 0;
+      if (half > 0) run(group.row, group.taps.begin, slot, half);
+      run(group.row, group.taps.begin + half, slot + half, group.count() - half);
+      slot += group.count();
     }
   }
 }

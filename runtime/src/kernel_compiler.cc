@@ -163,6 +163,7 @@ EmitOutcome KernelCompiler::emit(const LoweredLayer& lowered, Pass side, Plan pl
     if (!result.code.has_value()) return {.kernel = std::nullopt, .reason = result.reason};
     emitted.codes.push_back(std::move(*result.code));
   }
+  if (plan.packed_values) emitted.value_order = packed_order(table, plan);
   emitted.plan = std::move(plan);
   emitted.seconds = seconds_since(start);
   return {.kernel = std::move(emitted), .reason = {}};
@@ -180,9 +181,9 @@ CompileOutcome KernelCompiler::publish(const Mask& mask, Pass side, EmittedKerne
   if (emitted.previous != nullptr) pieces = share_chunks(*emitted.previous, emitted, chunks);
   pieces.push_back(
       std::make_shared<CodePiece>(CodePiece{std::move(published.range), std::move(listing)}));
-  return {.kernel = std::make_shared<NativeKernel>(std::move(emitted.plan), std::move(chunks),
-                                                   std::move(pieces), kept_code_bytes(machine_),
-                                                   emitted.seconds + seconds_since(start)),
+  return {.kernel = std::make_shared<NativeKernel>(
+              std::move(emitted.plan), std::move(emitted.value_order), std::move(chunks),
+              std::move(pieces), kept_code_bytes(machine_), emitted.seconds + seconds_since(start)),
           .reason = {}};
 }
 

@@ -30,6 +30,7 @@ struct CompileHow {
 
 struct EmittedKernel {
   Plan plan;
+  std::vector<int32_t> value_order;  // where the plan has packed_values
   // Consecutive chunks each, emitted by one thread; chunks that are shared are empty in all.
   std::vector<KernelCode> codes;
   std::vector<bool> emitted;  // by chunk

@@ -6,7 +6,7 @@ namespace sparsejit {
 namespace {
 
 // Sizes remembered; tables of both passes take 24 bytes a stored weight, without shifts 12 more
-// each, orders of values 4.
+// each.
 constexpr size_t kMaxSizes = 16;
 
 std::array<std::vector<ShiftedPlane>, 2> shifts_of(const LayerSpec& spec,
@@ -36,15 +36,6 @@ const TapTable& LoweredLayer::unshifted_table(Pass pass) const {
   std::call_once(unshifted_once_[index_of(pass)],
                  [&] { unshifted = unshift(table(pass), planes(pass), shifted(pass)); });
   return unshifted;
-}
-
-const std::vector<int32_t>& LoweredLayer::value_order(Pass pass) const {
-  std::vector<int32_t>& order = order_[index_of(pass)];
-  std::call_once(order_once_[index_of(pass)], [&] {
-    order.reserve(table(pass).taps.size());
-    for (const Tap& tap : table(pass).taps) order.push_back(tap.value);
-  });
-  return order;
 }
 
 int64_t LoweredLayer::unshifted_streams(Pass pass) const {

@@ -34,8 +34,6 @@ class LoweredLayer {
   const TapTable& table(Pass pass, bool unshifted) const {
     return unshifted ? unshifted_table(pass) : table(pass);
   }
-  // The value index of each tap of the table, in its order: a third of the bytes.
-  const std::vector<int32_t>& value_order(Pass pass) const;
   // Streams on the side that the pass of a step gathers from, and its rows.
   int64_t gathered_streams(Pass pass) const { return pass == Pass::forward ? sources() : rows(); }
   int64_t own_streams(Pass pass) const { return pass == Pass::forward ? rows() : sources(); }
@@ -60,11 +58,9 @@ class LoweredLayer {
   mutable std::once_flag forward_once_;
   mutable std::once_flag backward_once_;
   mutable std::array<std::once_flag, 2> unshifted_once_;
-  mutable std::array<std::once_flag, 2> order_once_;
   mutable TapTable forward_;
   mutable TapTable backward_;
   mutable std::array<TapTable, 2> unshifted_;
-  mutable std::array<std::vector<int32_t>, 2> order_;
   const std::array<std::vector<ShiftedPlane>, 2> shifted_;
 };
 

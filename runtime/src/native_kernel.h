@@ -33,9 +33,10 @@ struct ChunkCode {
 class NativeKernel : public PanelKernel {
  public:
   // `chunks`: in the plan's order, inside of `pieces`. `cache_bytes`: see CodeFetch.
-  NativeKernel(Plan plan, std::vector<ChunkCode> chunks, std::vector<CodePiecePtr> pieces,
-               int64_t cache_bytes, double compile_seconds)
+  NativeKernel(Plan plan, std::vector<int32_t> value_order, std::vector<ChunkCode> chunks,
+               std::vector<CodePiecePtr> pieces, int64_t cache_bytes, double compile_seconds)
       : plan_(std::move(plan)),
+        value_order_(std::move(value_order)),
         chunks_(std::move(chunks)),
         pieces_(std::move(pieces)),
         fetch_(chunks_.size(), cache_bytes),
@@ -44,6 +45,7 @@ class NativeKernel : public PanelKernel {
   void run(const PanelOperands& operands, int32_t block, int32_t first_part, int32_t last_part,
            int64_t length) const override;
   const Plan& plan() const override { return plan_; }
+  std::span<const int32_t> value_order() const override { return value_order_; }
 
   const std::vector<ChunkCode>& chunks() const { return chunks_; }
   const std::vector<CodePiecePtr>& pieces() const { return pieces_; }
@@ -54,6 +56,7 @@ class NativeKernel : public PanelKernel {
 
  private:
   Plan plan_;
+  std::vector<int32_t> value_order_;
   std::vector<ChunkCode> chunks_;
   std::vector<CodePiecePtr> pieces_;
   CodeFetch fetch_;

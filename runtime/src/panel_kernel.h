@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "lowered_layer.h"
 
@@ -31,6 +33,8 @@ class PanelKernel {
   virtual void run(const PanelOperands& operands, int32_t block, int32_t first_part,
                    int32_t last_part, int64_t length) const = 0;
   virtual const Plan& plan() const = 0;
+  // See packed_order in plan.h; empty where values are by index.
+  virtual std::span<const int32_t> value_order() const = 0;
 };
 
 // AVX2 intrinsics, no generated code; the CPU must have AVX2 and FMA.
@@ -41,15 +45,15 @@ class InterpretedKernel : public PanelKernel {
   void run(const PanelOperands& operands, int32_t block, int32_t first_part, int32_t last_part,
            int64_t length) const override;
   const Plan& plan() const override { return plan_; }
+  std::span<const int32_t> value_order() const override { return value_order_; }
 
  private:
   LoweredLayerPtr lowered_;
   const TapTable& table_;
   Plan plan_;
   std::vector<int32_t> offsets_;  // of each tap's gathered stream, in floats
-  // Strip family, whose blocks are many and short: where the taps of each block begin, for each row
-  // in turn, and where those of the last one end.
-  std::vector<int64_t> cuts_;
+  std::vector<int32_t> value_order_;
+  std::vector<std::vector<TapGroup>> groups_;  // strip family: of each chunk
 };
 
 }  // namespace sparsejit

@@ -258,10 +258,10 @@ class StepRun {
   std::optional<StripPanel> strips_;
 };
 
-// Values in the table's order and room for their gradients, when the plan wants that.
+// Values in the plan's order and room for their gradients, when the plan wants that.
 class OrderedValues {
  public:
-  OrderedValues(const std::vector<int32_t>& order, std::span<const float> values, ThreadPool& pool,
+  OrderedValues(std::span<const int32_t> order, std::span<const float> values, ThreadPool& pool,
                 ScratchPool& scratch)
       : order_(order),
         pool_(pool),
@@ -304,7 +304,7 @@ class OrderedValues {
     });
   }
 
-  const std::vector<int32_t>& order_;
+  const std::span<const int32_t> order_;
   ThreadPool& pool_;
   ScratchPool::Buffer values_;
   ScratchPool::Buffer d_values_;
@@ -317,8 +317,8 @@ void run_step(const StepContext& context, const StepArguments& arguments) {
     StepRun(context, arguments).run();
     return;
   }
-  const OrderedValues ordered(context.lowered.value_order(context.side), arguments.values,
-                              context.pool, context.scratch);
+  const OrderedValues ordered(context.kernel.value_order(), arguments.values, context.pool,
+                              context.scratch);
   StepArguments in_order = arguments;
   in_order.values = ordered.values();
   in_order.d_values = ordered.d_values();

@@ -98,8 +98,8 @@ struct Plan {
   int taps_per_group = 1;  // taps whose values (and accumulators) are held in registers
   int rows_per_group = 1;  // resident accumulate, tiled: rows interleaved so that they share loads
                            // table accumulate: so that they do not wait for their own sums
-  // Several panels: values are read, and their gradients added to, in the table's order. One
-  // panel: by value index, and gradients are stored once.
+  // Several panels: values are read, and their gradients added to, in an order of the plan's own,
+  // see packed_order. One panel: by value index, and gradients are stored once.
   bool packed_values = false;
   bool relu = false;          // accumulate: own[row] = max(0, sum), NaN stays NaN
   bool own_in_tiles = false;  // tiled: nothing is written to `own`; see KernelArguments::partial
@@ -182,7 +182,24 @@ int64_t longest_resident(const MachineModel& machine);
 // Requests for which the same plan, and so the same code, serves become equal.
 KernelRequest canonical_request(const KernelRequest& request, const MachineModel& machine);
 
-// Where the value of a tap lies, in floats: its value index, or its position in the table.
+// Strip family: taps of one row in one block, at most as many as a group has.
+struct TapGroup {
+  int64_t row = 0;
+  TapRange taps;
+
+  int64_t count() const { return taps.end - taps.begin; }
+};
+
+// The groups of a chunk as its kernel walks them: largest first, so that loops over groups of a
+// size follow each other. As those of a row shrink from the first on, its sums stay in order.
+std::vector<TapGroup> strip_groups(const TapTable& table, const Plan& plan, const Chunk& chunk);
+
+// Plans with packed_values: the value index of each value in the plan's order. That is the order in
+// which the kernel walks strips, chunk by chunk, and the table's of other families.
+std::vector<int32_t> packed_order(const TapTable& table, const Plan& plan);
+
+// Where the value of a tap lies, in floats: its value index, or its position in the table. Not of
+// the strip family, whose kernels have their values one after the other.
 inline int64_t value_slot(const TapTable& table, const Plan& plan, int64_t tap) {
   return plan.packed_values ? tap : table.taps[tap].value;
 }
