@@ -52,15 +52,14 @@ int64_t strip_floats(const StripWork& work, const MachineModel& machine) {
 }  // namespace
 
 // What strips cost, in taps: for each row and block, loading and storing the row; packing each
-// gathered stream; packing two own streams and unpacking one. Measured on Zen 5, hot: the backward
-// pass of 15 layers, linear from 256 -> 256 to 768 -> 3072 and convolutions of ResNet-18 and -50,
-// at 80, 90, 95 and 98%. Costs below 0.5 of the taps: 1.1 to 2.4 times as fast as streams; from
-// 0.75 on 0.95 to 1.05; above 1 slower, down to 0.25.
+// gathered stream; packing two own streams and unpacking one. Measured on Zen 5, hot and cold: the
+// backward pass of 15 layers, linear from 256 -> 256 to 768 -> 3072 and convolutions of ResNet-18
+// and -50, from 80 to 99%, strips against streams. Costs up to 0.7 of the taps: 1.07 to 2.4 times
+// as fast; 0.7 to 1: 1.02 to 1.24; 1 to 1.2: 0.62 to 0.96 hot, 0.7 to 1.06 cold; slower beyond.
 bool gains_by_strips(const StripWork& work, const MachineModel& machine) {
-  constexpr double kPerRowAndBlock = 2;
+  constexpr double kPerRowAndBlock = 1.5;
   constexpr double kPerStream = 6;
   constexpr double kPerRow = 4;
-  constexpr double kWorthwhile = 0.75;
   constexpr int64_t kShortStream = int64_t{kMaxResidentVectors} * kPieceLanes;
   if (machine.unrolled_isa.lanes != 2 * kPieceLanes || work.floats <= kShortStream) return false;
   const auto rows = static_cast<double>(work.rows);
@@ -69,7 +68,7 @@ bool gains_by_strips(const StripWork& work, const MachineModel& machine) {
                       kPerStream * static_cast<double>(work.streams) + kPerRow * rows;
   const auto floats = static_cast<double>(work.floats);
   const double padded = static_cast<double>(divide_up(work.floats, kStripUnit) * kStripUnit);
-  return cost < kWorthwhile * floats / padded * static_cast<double>(work.taps);
+  return cost < floats / padded * static_cast<double>(work.taps);
 }
 
 std::vector<TapGroup> strip_groups(const TapTable& table, const Plan& plan, const Chunk& chunk) {
