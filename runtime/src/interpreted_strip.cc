@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kMaxTaps = 8;
 constexpr int64_t kLanes = 16;
-constexpr int kVectors = 2;
 
 struct StripGroup {
   const float* gathered;

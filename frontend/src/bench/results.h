@@ -63,7 +63,7 @@ struct BenchMachine {
   std::string dense_library;       // of linear layers
   std::string dense_conv_library;  // of convolutions
   std::string mkl;                 // empty: not installed
-  // Measured with AVX2, 0 or none without it.
+  // Measured with AVX2, arithmetic with AVX-512 where generated code may use it; 0 or none without.
   double fma_peak_gflops = 0;      // of one core
   double l2_gbytes = 0;            // GB/s of one core
   std::vector<MemoryPeak> memory;  // for each number of threads of the run

@@ -3,7 +3,7 @@
 //
 //     share = (work / measured peak) / median time
 //
-//     fma     operations on stored weights               peak of AVX2 multiply-adds, all threads
+//     fma     operations on stored weights               peak of multiply-adds, all threads
 //     l2      bytes that cross from L2 to L1             L2 read rate, all threads
 //     memory  bytes that must cross from memory          read rate of memory with as many threads
 //
