@@ -64,19 +64,26 @@ class StripLayer : public ::testing::Test {
 };
 
 TEST_F(StripLayer, EveryArrangementAndLength) {
-  const Mask mask = Mask::random({150, 120}, 0.3, 1);
+  const Mask mask = Mask::random({120, 100}, 0.3, 1);
   int strips = 0;
-  for (const int64_t batch : {70, 96, 129, 400, 1100}) {
+  for (const int64_t batch : {70, 96, 129, 300}) {
     for (const Arrangement x : all_arrangements()) {
       LayerCase layer_case = {.mask = mask, .batch = batch, .x = x, .dy = x};
       layer_case.edge = batch % 2 == 0 ? Edge::end : Edge::start;
       const auto& writable = writable_arrangements();
       layer_case.dx = writable[static_cast<size_t>(batch) % writable.size()];
-      for (Runtime* runtime : {&one_, &two_, &small_})
-        strips += check(layer_case, *runtime) ? 1 : 0;
+      for (Runtime* runtime : {&two_, &small_}) strips += check(layer_case, *runtime) ? 1 : 0;
     }
   }
-  EXPECT_GT(strips, 50) << "else this tests another engine";
+  EXPECT_GT(strips, 30) << "else this tests another engine";
+}
+
+// Row-major tensors are cut into slabs of 1024 samples and less.
+TEST_F(StripLayer, SeveralSlabsAddUp) {
+  LayerCase layer_case = {.mask = Mask::random({120, 100}, 0.3, 1), .batch = 2100};
+  EXPECT_TRUE(check(layer_case, two_));
+  layer_case.arrange(Arrangement::feature_major);
+  EXPECT_TRUE(check(layer_case, one_));
 }
 
 TEST_F(StripLayer, ThreadsDoNotChangeABit) {
@@ -138,7 +145,7 @@ TEST_F(StripLayer, Convolutions) {
        {Conv2d{}, Conv2d{.padding = 1}, Conv2d{.stride = 2, .padding = {1, 0, 2, 1}},
         Conv2d{.padding = 3, .dilation = {2, 3}}, Conv2d{.padding = Padding2d::same(), .groups = 2},
         Conv2d{.stride = {1, 2}, .padding = 1}}) {
-    for (const ImageSize size : {ImageSize{8, 9}, ImageSize{20, 16}, ImageSize{30, 21}}) {
+    for (const ImageSize size : {ImageSize{8, 9}, ImageSize{20, 16}, ImageSize{22, 15}}) {
       for (const int64_t kernel : {1, 3}) {
         ConvCase conv_case = {.mask = Mask::random({48, 32, kernel, kernel}, 0.1, 3),
                               .conv = conv,
