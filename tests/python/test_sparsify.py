@@ -145,8 +145,21 @@ def test_picking_prefers_what_is_faster():
         SparseLinear(512, 512, sparsity=0.0), SparseLinear(2048, 2048, sparsity=0.99)
     )
     model.insert(1, nn.Linear(512, 2048))
-    pick_by_timing(model, torch.randn(256, 512))
-    assert model[0].runs_dense and not model[2].runs_dense
+    times = pick_by_timing(model, torch.randn(256, 512))
+    assert sorted(times) == ["0", "2"]
+    for name, (sparse, dense) in times.items():
+        assert model.get_submodule(name).runs_dense == (dense < sparse)
+    assert not model[2].runs_dense
+
+
+def test_picking_takes_dense_where_that_is_faster(monkeypatch):
+    seconds = {False: 2.0, True: 1.0}  # by whether dense runs
+    monkeypatch.setattr(
+        sparsejit.picking, "_seconds", lambda module, x, dense_below: seconds[dense_below > 0]
+    )
+    model = nn.Sequential(SparseLinear(64, 64, sparsity=0.5))
+    assert pick_by_timing(model, torch.randn(8, 64)) == {"0": (2.0, 1.0)}
+    assert model[0].runs_dense
 
 
 def test_show_config_names_machine_and_versions():
