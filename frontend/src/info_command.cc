@@ -61,7 +61,7 @@ std::string used_text(const MachineModel& machine) {
   };
   std::string text = describe(machine.isa);
   if (machine.unrolled_isa != machine.isa) {
-    text += "; tiles and short streams: " + describe(machine.unrolled_isa);
+    text += "; tiles, strips and short streams: " + describe(machine.unrolled_isa);
   }
   return text;
 }

@@ -68,7 +68,11 @@ std::string to_text(const Plan& plan) {
   if (plan.tail) text += "  last vector overlaps: the stream is no multiple of the lanes\n";
   if (plan.relu) text += "  ReLU: negative sums become 0\n";
   fmt::format_to(out, "  taps a group {}\n", plan.taps_per_group);
-  fmt::format_to(out, "  values {}\n", plan.packed_values ? "in table order" : "by value index");
+  const bool strip = plan.family == KernelFamily::strip;
+  fmt::format_to(out, "  values {}\n",
+                 !plan.packed_values ? "by value index"
+                 : strip             ? "in the order of groups"
+                                     : "in table order");
   fmt::format_to(out, "  pitch gathered {} own {} paired {}\n", plan.pitches.gathered,
                  plan.pitches.own, plan.pitches.paired);
   int64_t largest = 0;

@@ -140,8 +140,9 @@ void add_inspect_options(CLI::App& app, InspectOptions& options) {
                "the forward kernel in tiles, whatever the layer would run first");
   app.add_flag("--table", options.table,
                "likewise, kernels that read a table, for streams of up to 64 floats");
-  app.add_option("--isa", options.isa,
-                 "avx2 or avx512, for tiles and short streams (default: the best of this machine)")
+  app.add_option(
+         "--isa", options.isa,
+         "avx2 or avx512, for tiles, strips and short streams (default: the best of this machine)")
       ->check(CLI::IsMember({"avx2", "avx512"}));
   app.add_option("--row", options.choice.row, "row to list (default: the first with taps)")
       ->check(whole_number(0));

@@ -34,7 +34,8 @@ struct InspectOptions {
   std::optional<int64_t> pitch;
   bool tiled = false;  // forward kernels of the tiled family
   bool table = false;  // kernels of the table family
-  std::string isa;  // avx2 or avx512, of tiles and short streams; empty: as this machine runs them
+  std::string
+      isa;  // avx2 or avx512, of tiles, strips and short streams; empty: as this machine runs them
   ListingChoice choice;
   ReportOptions report{.taps = false, .plan = false, .listing = false, .histogram = false};
   std::optional<std::string> json;

@@ -32,26 +32,34 @@ struct Spread {
 };
 
 std::string sizes_text(const KernelInspection& kernel) {
+  constexpr int64_t kWordBytes = 4;
   Spread bytes;
+  Spread tables;
   Spread taps;
   for (int64_t chunk = 0; chunk < kernel.chunks(); ++chunk) {
     bytes.add(static_cast<double>(chunk_range(kernel.code, chunk).size()));
+    tables.add(static_cast<double>(kWordBytes * std::ssize(table_words(kernel.code, chunk))));
     taps.add(static_cast<double>(kernel.plan.chunks[static_cast<size_t>(chunk)].taps));
   }
   const auto estimate = static_cast<double>(kernel.plan.code_bytes_estimate);
+  const double all = bytes.total + tables.total;
   std::string text;
   auto out = std::back_inserter(text);
   fmt::format_to(out, "sizes\n  {:<12}{:>10}{:>12}{:>10}{:>10}\n", "", "total", "chunk min", "mean",
                  "max");
   fmt::format_to(out, "  {:<12}{:>10}{:>12}{:>10.1f}{:>10}\n", "code bytes", bytes.total, bytes.min,
                  bytes.mean(), bytes.max);
+  if (tables.total > 0) {
+    fmt::format_to(out, "  {:<12}{:>10}{:>12}{:>10.1f}{:>10}\n", "table bytes", tables.total,
+                   tables.min, tables.mean(), tables.max);
+  }
   fmt::format_to(out, "  {:<12}{:>10}{:>12}{:>10.1f}{:>10}\n", "taps", taps.total, taps.min,
                  taps.mean(), taps.max);
   if (taps.total > 0) {
-    fmt::format_to(out, "  {:<12}{:>10.1f}\n", "bytes a tap", bytes.total / taps.total);
+    fmt::format_to(out, "  {:<12}{:>10.1f}\n", "bytes a tap", all / taps.total);
   }
   fmt::format_to(out, "  {:<12}{:>10}   {:+.1f}% of the code\n", "estimated", estimate,
-                 100 * ratio(estimate - bytes.total, bytes.total));
+                 100 * ratio(estimate - all, all));
   return text;
 }
 
