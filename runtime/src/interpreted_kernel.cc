@@ -34,8 +34,6 @@ void InterpretedKernel::run(const PanelOperands& operands, int32_t block, int32_
                            .block = block,
                            .first_part = first_part,
                            .last_part = last_part,
-                           .first_row = plan_.part_begin[first_part],
-                           .last_row = plan_.part_begin[last_part],
                            .length = length};
   const bool accumulate = plan_.kind == KernelKind::accumulate;
   if (plan_.family == KernelFamily::strip) {

@@ -1,5 +1,5 @@
 // The inner loops of the interpreted engine, by kind and family; sums are fused and products.
-// Compiled for AVX2 and FMA; called only where the CPU has both.
+// Compiled for AVX2 and FMA, strips for AVX-512; called only where the CPU has them.
 //
 // They follow the plan exactly as generated code does, vector by vector and sum by sum, so results
 // are bit for bit the same.
@@ -19,9 +19,10 @@ struct InterpretedJob {
   int32_t block = 0;
   int32_t first_part = 0;
   int32_t last_part = 0;
-  int64_t first_row = 0;
-  int64_t last_row = 0;
   int64_t length = 0;
+
+  int64_t first_row() const { return plan.part_begin[first_part]; }
+  int64_t last_row() const { return plan.part_begin[last_part]; }
 };
 
 void interpret_stream_accumulate(const InterpretedJob& job);

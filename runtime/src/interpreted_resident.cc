@@ -25,7 +25,7 @@ template <int kVectors>
 void accumulate_rows(const InterpretedJob& job) {
   const Tap* taps = job.table.taps.data();
   const float* values = job.operands.values;
-  for (int64_t row = job.first_row; row < job.last_row; ++row) {
+  for (int64_t row = job.first_row(); row < job.last_row(); ++row) {
     std::array<__m256, kVectors> sum;
     for (int v = 0; v < kVectors; ++v) sum[v] = _mm256_broadcast_ss(job.operands.start + row);
     const int64_t end = job.table.row_begin[row + 1];
@@ -70,7 +70,7 @@ void sums_rows_of(const InterpretedJob& job) {
   float* d_values = job.operands.d_values;
   const int64_t length = kTail ? job.length : kVectors * kLanes;
   const Tail tail = tail_of(job.length);
-  for (int64_t row = job.first_row; row < job.last_row; ++row) {
+  for (int64_t row = job.first_row(); row < job.last_row(); ++row) {
     const float* paired = job.operands.paired + row * job.plan.pitches.paired;
     std::array<__m256, kVectors> x;
     std::array<__m256, kVectors> dx;

@@ -155,7 +155,7 @@ int group_taps(int64_t left, int64_t limit) {
 void interpret_stream_accumulate(const InterpretedJob& job) {
   const Tail tail = tail_of(job.length);
   const bool has_tail = job.plan.tail;
-  for (int64_t row = job.first_row; row < job.last_row; ++row) {
+  for (int64_t row = job.first_row(); row < job.last_row(); ++row) {
     const TapRange taps = block_range(job.table, job.plan, row, job.block);
     if (skips_row(job.plan, taps, job.block)) continue;
     int64_t at = taps.begin;
@@ -183,7 +183,7 @@ void interpret_stream_sums(const InterpretedJob& job) {
   const bool has_tail = job.plan.tail;
   const bool fused = job.plan.kind == KernelKind::fused;
   const bool packed = job.plan.packed_values;
-  for (int64_t row = job.first_row; row < job.last_row; ++row) {
+  for (int64_t row = job.first_row(); row < job.last_row(); ++row) {
     const TapRange taps = block_range(job.table, job.plan, row, job.block);
     if (taps.begin == taps.end && (job.block > 0 || !fused)) continue;
     int64_t at = taps.begin;

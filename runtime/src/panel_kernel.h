@@ -37,7 +37,7 @@ class PanelKernel {
   virtual std::span<const int32_t> value_order() const = 0;
 };
 
-// AVX2 intrinsics, no generated code; the CPU must have AVX2 and FMA.
+// Intrinsics, no generated code; the CPU must have AVX2 and FMA, for plans of strips AVX-512.
 class InterpretedKernel : public PanelKernel {
  public:
   InterpretedKernel(LoweredLayerPtr lowered, Pass side, Plan plan);

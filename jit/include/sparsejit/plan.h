@@ -15,10 +15,9 @@
 //   table     short streams, too: a small piece of code, specialised to their length, that reads
 //             where each tap gathers from a table behind it. For layers whose unrolled code would
 //             be bound by its own bytes.
-//   strip     sums, without shifts, long streams: all operands are packed in strips of up to 128
-//   floats
-//             (strips.h), those of a block stay in L1 while every row uses them, and a small piece
-//             of code reads a table, too.
+//   strip     fused and products, without shifts, long streams, AVX-512: all operands are packed in
+//             strips of up to 128 floats (strips.h). Those of a block stay in L1 while every row
+//             uses them, and a small piece of code reads a table, too.
 //
 // Three kinds of kernels serve the passes of a layer:
 //   accumulate  own[row] = start + sum of value * gathered        forward; and dx alone
